@@ -66,6 +66,7 @@ mod prepared;
 pub mod progress;
 mod queries;
 mod quick;
+mod registers;
 mod rmw_chain;
 mod search;
 mod sequential;

@@ -1,6 +1,8 @@
 //! Live-variable analysis: the registers that may still be read at each instruction of a thread.
 
-use litmus::{Compute, Flow, Instruction, InstructionKind, LabelId};
+use litmus::{Compute, Flow, Instruction, InstructionKind};
+
+use crate::registers::label_position;
 
 /// The reads that make a register live.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,9 +30,7 @@ pub fn strongly_live_registers(instructions: &[Instruction], observed: &[bool]) 
 
 fn analyze(instructions: &[Instruction], observed: &[bool], reads: LiveReads) -> Vec<Vec<bool>> {
     let mut live = vec![vec![false; observed.len()]; instructions.len()];
-    let position = |label: LabelId| {
-        instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)))
-    };
+    let position = |label| label_position(instructions, label);
     loop {
         let mut changed = false;
         for (at, instruction) in instructions.iter().enumerate().rev() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use litmus::{Race, Test, closed_enum};
 
 use crate::cat::ast::{CatExpression, ExpressionKind, StatementKind};
-use crate::cat::source::{CatSpan, SourceText};
+use crate::cat::source::{SourceText, text_of};
 use crate::clauses::file_name;
 use crate::{Model, PredictOptions, PredictionSummary, predict_summary};
 
@@ -173,9 +173,8 @@ pub fn generate_mutants(model: &Model, is_mutated: &dyn Fn(&str, &[String]) -> b
                 }
             }
             StatementKind::Axiom { kind, negated, is_flag: flag, body, name } => {
-                let name_text = name
-                    .as_ref()
-                    .map_or_else(|| single_line_text(body.span, &ast.sources), |n| n.text.clone());
+                let name_text =
+                    name.as_ref().map_or_else(|| text_of(body.span, &ast.sources), |n| n.text.clone());
                 add(&name_text, "dropped".to_owned(), None);
                 for ChangedExpression { change, expression } in expression_changes(body, &ast.sources) {
                     let axiom = StatementKind::Axiom {
@@ -218,33 +217,14 @@ struct ChangedExpression {
     expression: CatExpression,
 }
 
-/// Returns the text of a range, on one line.
-fn single_line_text(span: CatSpan, sources: &[SourceText]) -> String {
-    let text = sources
-        .get(usize::from(span.source.0))
-        .and_then(|source| source.text.get(span.offset as usize..span.end_offset() as usize))
-        .unwrap_or("");
-    // Comments in the expression are not part of the change.
-    let mut plain = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("(*") {
-        plain.push_str(before);
-        rest = after.split_once("*)").map_or("", |(_, after)| after);
-    }
-    plain.push_str(rest);
-    plain.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// Returns every change of an expression and of its subexpressions.
 fn expression_changes(expression: &CatExpression, sources: &[SourceText]) -> Vec<ChangedExpression> {
     let mut changes = root_changes(expression, sources);
-    for (index, child) in subexpressions(&expression.kind).into_iter().enumerate() {
+    for (index, child) in subexpressions_mut(&mut expression.clone().kind).into_iter().enumerate() {
         for ChangedExpression { change, expression: changed } in expression_changes(child, sources) {
             let mut changed_root = expression.clone();
-            if let Some(slot) = subexpression_mut(&mut changed_root.kind, index) {
-                *slot = changed;
-                changes.push(ChangedExpression { change, expression: changed_root });
-            }
+            *subexpressions_mut(&mut changed_root.kind)[index] = changed;
+            changes.push(ChangedExpression { change, expression: changed_root });
         }
     }
     changes
@@ -253,7 +233,7 @@ fn expression_changes(expression: &CatExpression, sources: &[SourceText]) -> Vec
 /// Returns the changes at the root of an expression: drops a case, condition or exception, or removes a
 /// repetition.
 fn root_changes(expression: &CatExpression, sources: &[SourceText]) -> Vec<ChangedExpression> {
-    let text = |part: &CatExpression| single_line_text(part.span, sources);
+    let text = |part: &CatExpression| text_of(part.span, sources);
     let with_kind =
         |kind: ExpressionKind| CatExpression { kind, span: expression.span, depth: expression.depth };
     // A list without one part; a list with one part becomes that part.
@@ -335,15 +315,15 @@ fn root_changes(expression: &CatExpression, sources: &[SourceText]) -> Vec<Chang
     found
 }
 
-pub(crate) fn subexpressions(kind: &ExpressionKind) -> Vec<&CatExpression> {
+pub(crate) fn subexpressions_mut(kind: &mut ExpressionKind) -> Vec<&mut CatExpression> {
     match kind {
         ExpressionKind::Zero | ExpressionKind::Universe | ExpressionKind::Name(_) => Vec::new(),
         ExpressionKind::Union(list)
         | ExpressionKind::Intersection(list)
         | ExpressionKind::Difference(list)
         | ExpressionKind::Sequence(list)
-        | ExpressionKind::Call(_, list) => list.iter().collect(),
-        ExpressionKind::Product(pair) | ExpressionKind::Try(pair) => pair.iter().collect(),
+        | ExpressionKind::Call(_, list) => list.iter_mut().collect(),
+        ExpressionKind::Product(pair) | ExpressionKind::Try(pair) => pair.iter_mut().collect(),
         ExpressionKind::Complement(inner)
         | ExpressionKind::Inverse(inner)
         | ExpressionKind::Plus(inner)
@@ -352,28 +332,6 @@ pub(crate) fn subexpressions(kind: &ExpressionKind) -> Vec<&CatExpression> {
         | ExpressionKind::LinearOrder(inner)
         | ExpressionKind::Identity(inner) => vec![inner],
         ExpressionKind::Let(_, body) => vec![body],
-        ExpressionKind::Comprehension(comprehension) => vec![&comprehension.body],
-    }
-}
-
-/// Returns the subexpression at `index` of [`subexpressions`], mutably.
-fn subexpression_mut(kind: &mut ExpressionKind, index: usize) -> Option<&mut CatExpression> {
-    match kind {
-        ExpressionKind::Zero | ExpressionKind::Universe | ExpressionKind::Name(_) => None,
-        ExpressionKind::Union(list)
-        | ExpressionKind::Intersection(list)
-        | ExpressionKind::Difference(list)
-        | ExpressionKind::Sequence(list)
-        | ExpressionKind::Call(_, list) => list.get_mut(index),
-        ExpressionKind::Product(pair) | ExpressionKind::Try(pair) => pair.get_mut(index),
-        ExpressionKind::Complement(inner)
-        | ExpressionKind::Inverse(inner)
-        | ExpressionKind::Plus(inner)
-        | ExpressionKind::Star(inner)
-        | ExpressionKind::Optional(inner)
-        | ExpressionKind::LinearOrder(inner)
-        | ExpressionKind::Identity(inner) => Some(inner),
-        ExpressionKind::Let(_, body) => Some(body),
-        ExpressionKind::Comprehension(comprehension) => Some(&mut comprehension.body),
+        ExpressionKind::Comprehension(comprehension) => vec![&mut comprehension.body],
     }
 }

@@ -16,6 +16,7 @@ use self::carried_values::PathPosition;
 use self::repeated_iterations::{LoopFacts, LoopReductions, RepeatedIterations};
 use crate::PredictError;
 use crate::cells::Extent;
+use crate::registers::{comparison_type, label_position, operand_type};
 use crate::symbolic::{Constraint, ReadIndex, SymbolicValue};
 
 /// One path of a thread.
@@ -350,7 +351,7 @@ impl PathEnumerator<'_> {
             }
             Flow::Goto(target) => self.take_jump(state, at, *target),
             Flow::Branch { relation, left, right, target } => {
-                let scalar = self.operand_type(*left).max_width(self.operand_type(*right));
+                let scalar = comparison_type(self.type_of(), *left, *right);
                 let (left, right) =
                     (operand_value(state, *left, scalar), operand_value(state, *right, scalar));
                 let taken = Constraint { relation: *relation, holds: true, left, right, scalar };
@@ -426,7 +427,9 @@ impl PathEnumerator<'_> {
                 // Adding zero copies a register, unless the value may be wider than the result.
                 let is_copy = matches!(operation, ArithmeticOperation::Add)
                     && *right == Operand::Constant(0)
-                    && [scalar, self.operand_type(*left)].iter().all(|of| *of == ScalarType::default())
+                    && [scalar, operand_type(self.type_of(), *left)]
+                        .iter()
+                        .all(|of| *of == ScalarType::default())
                     && self.test.locations.iter().all(|location| location.scalar_type().bits() <= 32);
                 let (left, right) =
                     (operand_value(state, *left, scalar), operand_value(state, *right, scalar));
@@ -582,16 +585,12 @@ impl PathEnumerator<'_> {
 
     /// Returns the position of a label.
     fn label_position(&self, target: LabelId) -> Result<usize, PredictError> {
-        let instructions = &self.test.thread(self.thread).instructions;
-        let position = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(target)));
-        position.ok_or(PredictError::NoEntry(NoEntry { of: LabelId::OF, index: target.index() }))
+        label_position(&self.test.thread(self.thread).instructions, target)
+            .ok_or(PredictError::NoEntry(NoEntry { of: LabelId::OF, index: target.index() }))
     }
 
-    fn operand_type(&self, operand: Operand) -> ScalarType {
-        match operand {
-            Operand::Constant(_) => ScalarType::default(),
-            Operand::Register(register) => self.test.register_type(self.thread, register),
-        }
+    fn type_of(&self) -> impl Fn(RegisterId) -> ScalarType {
+        |register| self.test.register_type(self.thread, register)
     }
 }
 
@@ -685,16 +684,5 @@ fn truncate_to_access(
             value.extract_bytes(0, scalar.bits() / 8)
         }
         Operand::Constant(_) | Operand::Register(_) => value,
-    }
-}
-
-trait Width {
-    fn max_width(self, other: Self) -> Self;
-}
-
-impl Width for ScalarType {
-    /// The wider of two types.
-    fn max_width(self, other: ScalarType) -> ScalarType {
-        if other.bits() > self.bits() { other } else { self }
     }
 }

@@ -268,7 +268,7 @@ impl<'a> SequentialMachine<'a> {
                 .iter()
                 .map(|observable| match observable {
                     Observable::Register(thread, register) => {
-                        self.register(state, usize::from(thread.0), *register)
+                        Value(self.registers(state, usize::from(thread.0))[usize::from(register.0)])
                     }
                     Observable::Location(location, component) => {
                         self.read_memory(state, Extent::from_component(self.test, *location, *component))

@@ -6,7 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 /// An error without its position.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[strum(prefix = "model::cat::", serialize_all = "snake_case")]
 pub enum CatProblem {
     #[error("unexpected character {character:?}")]
     UnexpectedCharacter { character: char },
@@ -18,6 +19,7 @@ pub enum CatProblem {
     TextTooLong { bytes: usize, limit: usize },
 
     #[error("unexpected {found}")]
+    #[strum(serialize = "syntax")]
     Unexpected { found: String, expected: &'static str, similar: Option<&'static str> },
     #[error("`{word}` is not supported in cat")]
     Unsupported { word: String },
@@ -167,46 +169,6 @@ impl CatProblem {
             _ => None,
         }
     }
-
-    fn error_code(&self) -> &'static str {
-        match self {
-            CatProblem::UnexpectedCharacter { .. } => "model::cat::unexpected_character",
-            CatProblem::UnterminatedComment => "model::cat::unterminated_comment",
-            CatProblem::UnterminatedString => "model::cat::unterminated_string",
-            CatProblem::TextTooLong { .. } => "model::cat::text_too_long",
-            CatProblem::Unexpected { .. } => "model::cat::syntax",
-            CatProblem::Unsupported { .. } => "model::cat::unsupported",
-            CatProblem::NestedTooDeep { .. } => "model::cat::nested_too_deep",
-            CatProblem::TooManyStatements { .. } => "model::cat::too_many_statements",
-            CatProblem::IncludeNotFound { .. } => "model::cat::include_not_found",
-            CatProblem::IncludeCycle { .. } => "model::cat::include_cycle",
-            CatProblem::TooManyIncludes { .. } => "model::cat::too_many_includes",
-            CatProblem::MalformedOption { .. } => "model::cat::malformed_option",
-            CatProblem::UnknownOption { .. } => "model::cat::unknown_option",
-            CatProblem::UnknownOptionValue { .. } => "model::cat::unknown_option_value",
-            CatProblem::RepeatedOption { .. } => "model::cat::repeated_option",
-            CatProblem::MisplacedOptions => "model::cat::misplaced_options",
-            CatProblem::UnknownName { .. } => "model::cat::unknown_name",
-            CatProblem::DuplicateName { .. } => "model::cat::duplicate_name",
-            CatProblem::RecursiveFunction { .. } => "model::cat::recursive_function",
-            CatProblem::FunctionInRecursion { .. } => "model::cat::function_in_recursion",
-            CatProblem::NotMonotone { .. } => "model::cat::not_monotone",
-            CatProblem::NestedRecursion => "model::cat::nested_recursion",
-            CatProblem::WrongKind { .. } => "model::cat::wrong_kind",
-            CatProblem::MixedKinds { .. } => "model::cat::mixed_kinds",
-            CatProblem::NotAFunction { .. } => "model::cat::not_a_function",
-            CatProblem::FunctionAsValue { .. } => "model::cat::function_as_value",
-            CatProblem::MissingIndex { .. } => "model::cat::missing_index",
-            CatProblem::WrongArgumentCount { .. } => "model::cat::wrong_argument_count",
-            CatProblem::LinearOrder => "model::cat::linear_order",
-            CatProblem::UnknownProcedure { .. } => "model::cat::unknown_procedure",
-            CatProblem::NotAFamily { .. } => "model::cat::not_a_family",
-            CatProblem::FamilyAsValue { .. } => "model::cat::family_as_value",
-            CatProblem::WrongMemberSize { .. } => "model::cat::wrong_member_size",
-            CatProblem::ExpansionTooLarge { .. } => "model::cat::expansion_too_large",
-            CatProblem::NotShown { .. } => "model::cat::not_shown",
-        }
-    }
 }
 
 /// An error in a model's text, with its position.
@@ -251,7 +213,7 @@ fn source_span(span: CatSpan) -> SourceSpan {
 
 impl Diagnostic for CatError {
     fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        Some(Box::new(self.problem.error_code()))
+        Some(Box::new(<&'static str>::from(&self.problem)))
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {

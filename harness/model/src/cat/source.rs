@@ -39,3 +39,17 @@ impl CatSpan {
         CatSpan { length: other.end_offset().saturating_sub(self.offset), ..self }
     }
 }
+
+/// Returns the text of a range without comments, on one line.
+pub(crate) fn text_of(span: CatSpan, sources: &[SourceText]) -> String {
+    let source = sources.get(usize::from(span.source.0));
+    let range = span.offset as usize..span.end_offset() as usize;
+    let mut rest = source.and_then(|source| source.text.get(range)).unwrap_or("");
+    let mut plain = String::new();
+    while let Some((before, after)) = rest.split_once("(*") {
+        plain.push_str(before);
+        rest = after.split_once("*)").map_or("", |(_, after)| after);
+    }
+    plain.push_str(rest);
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}

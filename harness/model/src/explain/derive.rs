@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
+use crate::cat::source::text_of;
 use crate::cat::{CatSpan, CatValue, CompiledModel, Definition, NodeId, NodeLabel, PlanNode, StatementId};
+use crate::clauses::file_name;
 use crate::explain::{EventId, ExplainedEdge, StatementLocation};
 use crate::matrix::{Bits, Matrix};
 
@@ -323,7 +325,7 @@ impl<'a, M: Matrix> EdgeDeriver<'a, M> {
         match named.name {
             Some(name) => name.to_owned(),
             None => {
-                let text = text_at(self.plan, named.span);
+                let text = text_of(named.span, &self.plan.sources);
                 match text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
                     Some(inner) if is_balanced(inner) => inner.to_owned(),
                     _ => text,
@@ -354,24 +356,7 @@ fn is_balanced(text: &str) -> bool {
 pub(super) fn location_of_statement(plan: &CompiledModel, statement: StatementId) -> StatementLocation {
     let span = plan.statement_at(statement).span;
     let file = plan.sources.get(usize::from(span.source.0)).map_or("", |source| &source.name);
-    // The model's own text has the name of the model.
-    let extension = if file.ends_with(".cat") { "" } else { ".cat" };
-    StatementLocation { file: format!("{file}{extension}"), line: span.line }
-}
-
-/// Returns the text of a range without comments, on one line.
-pub(super) fn text_at(plan: &CompiledModel, span: CatSpan) -> String {
-    let source = plan.sources.get(usize::from(span.source.0));
-    let mut text = source
-        .and_then(|source| source.text.get(span.offset as usize..span.end_offset() as usize))
-        .unwrap_or("")
-        .to_owned();
-    while let Some(start) = text.find("(*")
-        && let Some(length) = text[start..].find("*)")
-    {
-        text.replace_range(start..start + length + 2, " ");
-    }
-    text.split_whitespace().collect::<Vec<&str>>().join(" ")
+    StatementLocation { file: file_name(file), line: span.line }
 }
 
 pub(super) fn event_id(index: usize) -> EventId {

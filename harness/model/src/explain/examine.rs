@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use litmus::{Condition, Outcome, Test};
 
-use super::derive::{EdgeDeriver, event_id, leaf_edge, location_of_statement, text_at};
+use super::derive::{EdgeDeriver, event_id, leaf_edge, location_of_statement};
 use super::events::{describe_events, value_text};
 use super::fix::FixSearchResult;
 use super::{
@@ -15,6 +15,7 @@ use super::{
 use crate::candidate::{
     CandidateExecution, EnumerationBounds, EnumerationEnd, for_each_candidate, passes_filter,
 };
+use crate::cat::source::text_of;
 use crate::cat::{self, Axiom, AxiomKind, CompiledModel, NodeId, PlanNode};
 use crate::combinations::collect_skeletons;
 use crate::flags::Flags;
@@ -410,7 +411,7 @@ impl<'a> ExecutionSearch<'a> {
     ) -> BrokenAxiom {
         let statement = self.plan.statement_at(axiom.statement);
         let mut broken = BrokenAxiom {
-            text: text_at(&self.plan, statement.span),
+            text: text_of(statement.span, &self.plan.sources),
             name: axiom.name.clone(),
             location: location_of_statement(&self.plan, axiom.statement),
             clauses: statement.clauses.clone(),

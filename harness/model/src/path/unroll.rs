@@ -26,8 +26,9 @@ pub(crate) use self::values::{
 };
 use self::values::{extend, low_bits};
 use super::repeated_iterations::{LoopFacts, LoopReductions};
-use super::{StepAccess, StepKind, ThreadPath, ThreadStep, UNSIGNED, Width};
+use super::{StepAccess, StepKind, ThreadPath, ThreadStep, UNSIGNED};
 use crate::cells::Extent;
+use crate::registers::{comparison_type, jump_target, label_position};
 use crate::symbolic::{ReadIndex, SymbolicValue};
 
 /// Limit of executed instances of instructions of one thread.
@@ -179,11 +180,8 @@ impl Unroller<'_> {
         let instructions = &self.test.thread(self.thread).instructions;
         for (at, instruction) in instructions.iter().enumerate() {
             let InstructionKind::Flow(flow) = &instruction.kind else { continue };
-            let target = match flow {
-                Flow::Label(_) => continue,
-                Flow::Goto(target) | Flow::Branch { target, .. } | Flow::BranchIf { target, .. } => *target,
-            };
-            let mut start = self.label_position(target)?;
+            let Some(target) = jump_target(flow) else { continue };
+            let mut start = label_position(instructions, target)?;
             if start > at {
                 continue;
             }
@@ -292,7 +290,8 @@ impl Unroller<'_> {
                 return self.take_jump(state, &instance, *target);
             }
             InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
-                let scalar = self.operand_type(*left).max_width(self.operand_type(*right));
+                let type_of = |register| self.test.register_type(self.thread, register);
+                let scalar = comparison_type(type_of, *left, *right);
                 let sides = [*left, *right].map(|side| operand_value(&state, side, scalar));
                 let taken = self.compare(*relation, &sides, scalar);
                 return self.branch(state, &instance, *target, taken);
@@ -316,7 +315,7 @@ impl Unroller<'_> {
     }
 
     fn take_jump(&mut self, mut state: MergedState, instance: &Instance, target: LabelId) -> Option<()> {
-        let position = self.label_position(target)?;
+        let position = label_position(&self.test.thread(self.thread).instructions, target)?;
         let mut taken = instance.taken.clone();
         if position <= instance.instruction {
             let mut is_redundant = self.is_iteration_redundant(&state, position);
@@ -580,18 +579,6 @@ impl Unroller<'_> {
             control: Vec::new(),
         });
         self.steps.push(step);
-    }
-
-    fn label_position(&self, target: LabelId) -> Option<usize> {
-        let instructions = &self.test.thread(self.thread).instructions;
-        instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(target)))
-    }
-
-    fn operand_type(&self, operand: Operand) -> ScalarType {
-        match operand {
-            Operand::Constant(_) => ScalarType::default(),
-            Operand::Register(register) => self.test.register_type(self.thread, register),
-        }
     }
 }
 

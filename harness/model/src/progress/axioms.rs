@@ -117,14 +117,9 @@ impl SingleSpinTest {
         let jumps: Vec<(usize, usize)> = operations
             .iter()
             .enumerate()
-            .filter_map(|(at, operation)| {
-                let target = match operation {
-                    ProgressOperation::Jump(target)
-                    | ProgressOperation::Branch { target, .. }
-                    | ProgressOperation::BranchIf { target, .. } => *target,
-                    _ => return None,
-                };
-                (target <= at).then_some((at, target))
+            .filter_map(|(at, operation)| match operation {
+                ProgressOperation::Jump { target, .. } if *target <= at => Some((at, *target)),
+                _ => None,
             })
             .collect();
         let awaits = instructions.iter().filter_map(|instruction| instruction.kind.access());

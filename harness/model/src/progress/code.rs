@@ -5,14 +5,14 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use litmus::{
-    ArithmeticOperation, Comparison, Compute, ControlBarrier, Flow, InstructionKind, LocationId,
-    MemoryAccess, Operand, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass,
-    SystemOperation, Test, ThreadId, Value,
+    AccessKind, Compute, ControlBarrier, Flow, InstructionKind, LocationId, MemoryAccess, RegisterId,
+    ScalarType, Scope, Semantics, StorageClass, SystemOperation, Test, ThreadId, Value,
 };
 
 use super::ProgressError;
 use super::split_barrier::{BarrierHalf, SplitBarrierRounds};
 use crate::liveness::strongly_live_registers;
+use crate::registers::{execute_compute, jump_target, label_position, takes_jump};
 
 /// The program: an operation for each instruction, so that indices are those of the test.
 pub(super) struct ProgressCode {
@@ -33,6 +33,7 @@ pub(super) struct CompiledThread {
     pub(super) operations: Vec<ProgressOperation>,
     /// Initial values of the registers.
     pub(super) registers: Vec<u64>,
+    types: Vec<ScalarType>,
     /// Live registers before each instruction: bit r for register r below 64.
     live: Vec<u64>,
 }
@@ -56,45 +57,15 @@ impl ThreadMask {
     }
 }
 
-/// An operand with its type settled.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum ValueSource {
-    Constant(u64),
-    Register(u16),
-}
-
 #[derive(Clone, Debug)]
 pub(super) enum ProgressOperation {
     NoOperation,
-    Jump(usize),
-    Branch {
-        relation: Comparison,
-        left: ValueSource,
-        right: ValueSource,
-        scalar: ScalarType,
+    /// A jump to an instruction, if its condition holds.
+    Jump {
+        flow: Flow,
         target: usize,
     },
-    BranchIf {
-        condition: u16,
-        target: usize,
-    },
-    Compare {
-        destination: u16,
-        relation: Comparison,
-        left: ValueSource,
-        right: ValueSource,
-    },
-    Move {
-        destination: u16,
-        value: ValueSource,
-    },
-    Arithmetic {
-        destination: u16,
-        operation: ArithmeticOperation,
-        left: ValueSource,
-        right: ValueSource,
-        scalar: ScalarType,
-    },
+    Compute(Compute),
     Fence {
         scope_threads: ThreadMask,
         semantics: Semantics,
@@ -120,30 +91,15 @@ pub(super) struct AccessOperation {
     /// Bits to the right of the accessed part.
     pub(super) shift: u32,
     pub(super) scalar: ScalarType,
-    pub(super) kind: MemoryAction,
+    pub(super) kind: AccessKind,
     /// Destination register of the value read.
     pub(super) destination: Option<u16>,
     /// The type of that register, or of the access without one.
     pub(super) register_type: ScalarType,
     pub(super) scope_threads: ThreadMask,
     pub(super) semantics: Semantics,
-    /// Semantics where a compare-exchange fails.
-    pub(super) unequal: Semantics,
-}
-
-/// Effect of an access on memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum MemoryAction {
-    Load,
-    /// A load that is repeated until it reads this.
-    Await(ValueSource),
-    Store(ValueSource),
-    Exchange(ValueSource),
-    Fetch(ArithmeticOperation, ValueSource),
-    CompareExchange {
-        compare: ValueSource,
-        value: ValueSource,
-    },
+    /// Semantics of a compare-exchange that fails.
+    pub(super) unequal: Option<Semantics>,
 }
 
 impl AccessOperation {
@@ -240,9 +196,9 @@ impl ProgressCodeBuilder<'_> {
             .iter()
             .map(|instruction| self.compile_operation(thread, &instruction.kind))
             .collect::<Result<Vec<_>, _>>()?;
-        let registers = (0..self.test.thread(thread).registers.len())
-            .map(|r| self.test.initial_register(thread, RegisterId(r as u16)).0)
-            .collect();
+        let ids = || (0..self.test.thread(thread).registers.len()).map(|r| RegisterId(r as u16));
+        let registers = ids().map(|register| self.test.initial_register(thread, register).0).collect();
+        let types = ids().map(|register| self.test.register_type(thread, register)).collect();
         // Final registers do not matter to progress.
         let observed = vec![false; self.test.thread(thread).registers.len()];
         let to_bits = |live: Vec<bool>| {
@@ -250,7 +206,7 @@ impl ProgressCodeBuilder<'_> {
             numbers.fold(0, |bits, (register, _)| bits | register_bit(register))
         };
         let live = strongly_live_registers(instructions, &observed).into_iter().map(to_bits).collect();
-        Ok(CompiledThread { operations, registers, live })
+        Ok(CompiledThread { operations, registers, types, live })
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused by name")]
@@ -259,59 +215,23 @@ impl ProgressCodeBuilder<'_> {
         thread: ThreadId,
         kind: &InstructionKind,
     ) -> Result<ProgressOperation, ProgressError> {
-        let position = |label| {
-            let instructions = &self.test.thread(thread).instructions;
-            let label = InstructionKind::Flow(Flow::Label(label));
-            let internal = ProgressError::Internal { what: "a jump to an undefined label" };
-            instructions.iter().position(|instruction| instruction.kind == label).ok_or(internal)
-        };
         Ok(match kind {
-            InstructionKind::Flow(Flow::Label(_))
-            | InstructionKind::System(SystemOperation::AvailableToDevice)
-            | InstructionKind::System(SystemOperation::VisibleFromDevice) => ProgressOperation::NoOperation,
+            InstructionKind::System(
+                SystemOperation::AvailableToDevice | SystemOperation::VisibleFromDevice,
+            ) => ProgressOperation::NoOperation,
             InstructionKind::Fence { scope, semantics } => ProgressOperation::Fence {
                 scope_threads: self.scope_members(thread, *scope)?,
                 semantics: *semantics,
             },
-            InstructionKind::Flow(Flow::Goto(target)) => ProgressOperation::Jump(position(*target)?),
-            InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
-                // Operands of different width are compared in the wider type.
-                let (left_type, right_type) =
-                    (self.operand_type(thread, *left), self.operand_type(thread, *right));
-                let scalar = if right_type.bits() > left_type.bits() { right_type } else { left_type };
-                ProgressOperation::Branch {
-                    relation: *relation,
-                    left: operand_source(*left, scalar),
-                    right: operand_source(*right, scalar),
-                    scalar,
-                    target: position(*target)?,
+            InstructionKind::Flow(flow) => match jump_target(flow) {
+                None => ProgressOperation::NoOperation,
+                Some(label) => {
+                    let target = label_position(&self.test.thread(thread).instructions, label);
+                    let internal = ProgressError::Internal { what: "a jump to an undefined label" };
+                    ProgressOperation::Jump { flow: flow.clone(), target: target.ok_or(internal)? }
                 }
-            }
-            InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
-                ProgressOperation::BranchIf { condition: condition.0, target: position(*target)? }
-            }
-            InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
-                ProgressOperation::Compare {
-                    destination: destination.0,
-                    relation: *relation,
-                    left: operand_source(*left, ScalarType::default()),
-                    right: operand_source(*right, ScalarType::default()),
-                }
-            }
-            InstructionKind::Compute(Compute::Move { destination, value }) => ProgressOperation::Move {
-                destination: destination.0,
-                value: operand_source(*value, ScalarType::default()),
             },
-            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
-                let scalar = self.test.register_type(thread, *destination);
-                ProgressOperation::Arithmetic {
-                    destination: destination.0,
-                    operation: *operation,
-                    left: operand_source(*left, scalar),
-                    right: operand_source(*right, scalar),
-                    scalar,
-                }
-            }
+            InstructionKind::Compute(compute) => ProgressOperation::Compute(compute.clone()),
             InstructionKind::ControlBarrier(barrier) => self.compile_barrier(thread, barrier)?,
             InstructionKind::SplitBarrier(barrier) => ProgressOperation::SplitBarrier {
                 half: BarrierHalf::from_barrier(barrier),
@@ -353,35 +273,11 @@ impl ProgressCodeBuilder<'_> {
             return Err(ProgressError::Unsupported { what: "vectors" });
         }
         let scalar = access.place.scalar_type(self.test);
-        let kind = match access.kind {
-            litmus::AccessKind::Load(_) => MemoryAction::Load,
-            litmus::AccessKind::Await { value, .. } => MemoryAction::Await(operand_source(value, scalar)),
-            litmus::AccessKind::Store(values) => MemoryAction::Store(operand_source(values.first(), scalar)),
-            litmus::AccessKind::Rmw { operation, .. } => match operation {
-                RmwOperation::Exchange(value) => MemoryAction::Exchange(operand_source(value, scalar)),
-                RmwOperation::Fetch(operation, value) => {
-                    MemoryAction::Fetch(operation, operand_source(value, scalar))
-                }
-                RmwOperation::CompareExchange { compare, value, .. } => MemoryAction::CompareExchange {
-                    compare: operand_source(compare, scalar),
-                    value: operand_source(value, scalar),
-                },
-            },
-        };
-        let unequal = match access.kind {
-            litmus::AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal, .. }, .. } => {
-                unequal
-            }
-            litmus::AccessKind::Load(_)
-            | litmus::AccessKind::Store(_)
-            | litmus::AccessKind::Rmw { .. }
-            | litmus::AccessKind::Await { .. } => Semantics::RELAXED,
-        };
         Ok(AccessOperation {
             storage: usize::from(self.test.storage_of(access.place.location).0),
             shift: access.place.offset * 8,
             scalar,
-            kind,
+            kind: access.kind,
             destination: access.destinations().next().map(|register| register.0),
             register_type: access
                 .destinations()
@@ -391,7 +287,7 @@ impl ProgressCodeBuilder<'_> {
             scope_threads: self
                 .scope_members(thread, access.strength.scope().unwrap_or(Scope::Invocation))?,
             semantics: access.semantics(),
-            unequal,
+            unequal: access.unequal_semantics(),
         })
     }
 
@@ -427,28 +323,6 @@ impl ProgressCodeBuilder<'_> {
             semantics: barrier.semantics,
         })
     }
-
-    fn operand_type(&self, thread: ThreadId, operand: Operand) -> ScalarType {
-        match operand {
-            Operand::Constant(_) => ScalarType::default(),
-            Operand::Register(register) => self.test.register_type(thread, register),
-        }
-    }
-}
-
-fn operand_source(operand: Operand, scalar: ScalarType) -> ValueSource {
-    match operand {
-        Operand::Constant(constant) => ValueSource::Constant(Value::from_constant(constant, scalar).0),
-        Operand::Register(register) => ValueSource::Register(register.0),
-    }
-}
-
-/// The value of an operand.
-pub(super) fn evaluate_source(registers: &[u64], source: ValueSource, scalar: ScalarType) -> u64 {
-    match source {
-        ValueSource::Constant(constant) => constant,
-        ValueSource::Register(register) => Value(registers[usize::from(register)]).truncate_to(scalar).0,
-    }
 }
 
 fn register_bit(register: u16) -> u64 {
@@ -465,6 +339,10 @@ pub(super) enum LocalRunEnd {
 }
 
 impl CompiledThread {
+    fn type_of(&self, register: RegisterId) -> ScalarType {
+        self.types[usize::from(register.0)]
+    }
+
     /// Runs local instructions from `at`; `fence` receives their memory barriers.
     pub(super) fn run_local_instructions(
         &self,
@@ -490,35 +368,13 @@ impl CompiledThread {
                 }
                 ProgressOperation::NoOperation => {}
                 ProgressOperation::Fence { scope_threads: within, semantics } => fence(*within, *semantics),
-                ProgressOperation::Jump(target) => at = *target,
-                ProgressOperation::Branch { relation, left, right, scalar, target } => {
-                    let signed =
-                        |source| Value(evaluate_source(registers, source, *scalar)).to_signed(*scalar);
-                    if relation.holds(signed(*left), signed(*right)) {
+                ProgressOperation::Jump { flow, target } => {
+                    if takes_jump(flow, registers, |register| self.type_of(register)) {
                         at = *target;
                     }
                 }
-                ProgressOperation::BranchIf { condition, target } => {
-                    if registers[usize::from(*condition)] != 0 {
-                        at = *target;
-                    }
-                }
-                ProgressOperation::Compare { destination, relation, left, right } => {
-                    let unsigned = |source| evaluate_source(registers, source, ScalarType::default()) as i64;
-                    registers[usize::from(*destination)] =
-                        u64::from(relation.holds(unsigned(*left), unsigned(*right)));
-                }
-                ProgressOperation::Move { destination, value: moved } => {
-                    registers[usize::from(*destination)] =
-                        evaluate_source(registers, *moved, ScalarType::default());
-                }
-                ProgressOperation::Arithmetic { destination, operation, left, right, scalar } => {
-                    let (left, right) = (
-                        evaluate_source(registers, *left, *scalar),
-                        evaluate_source(registers, *right, *scalar),
-                    );
-                    registers[usize::from(*destination)] =
-                        operation.apply(Value(left), Value(right), *scalar).0;
+                ProgressOperation::Compute(compute) => {
+                    execute_compute(compute, registers, |register| self.type_of(register));
                 }
             }
             // Every cycle of local instructions contains a backward jump, so states are compared
@@ -550,18 +406,18 @@ impl CompiledThread {
         for (index, operation) in self.operations.iter().enumerate().take(at + 1).skip(target) {
             match operation {
                 ProgressOperation::NoOperation => {}
-                ProgressOperation::Jump(to)
-                | ProgressOperation::Branch { target: to, .. }
-                | ProgressOperation::BranchIf { target: to, .. } => {
+                ProgressOperation::Jump { target: to, .. } => {
                     if index != at && (target..=at).contains(to) {
                         return false;
                     }
                 }
-                ProgressOperation::Compare { destination, .. }
-                | ProgressOperation::Move { destination, .. }
-                | ProgressOperation::Arithmetic { destination, .. } => assigned |= register_bit(*destination),
+                ProgressOperation::Compute(
+                    Compute::Compare { destination, .. }
+                    | Compute::Move { destination, .. }
+                    | Compute::Arithmetic { destination, .. },
+                ) => assigned |= register_bit(destination.0),
                 ProgressOperation::Access(access) => {
-                    if !matches!(access.kind, MemoryAction::Load) {
+                    if !matches!(access.kind, AccessKind::Load(_)) {
                         return false;
                     }
                     assigned |= access.destination.map_or(0, register_bit);

@@ -3,16 +3,15 @@
 
 use std::hash::Hash;
 
-use litmus::{Semantics, SplitHalf, Value};
+use litmus::{AccessKind, Semantics, SplitHalf, Value};
 
 use super::ProgressError;
-use super::code::{
-    AccessOperation, LocalRunEnd, MemoryAction, ProgressCode, ProgressOperation, ThreadMask, evaluate_source,
-};
+use super::code::{AccessOperation, LocalRunEnd, ProgressCode, ProgressOperation, ThreadMask};
 use super::guarantee::ThreadStatus;
 use super::split_barrier::{ArrivalCounts, BarrierHalf};
+use crate::registers::operand_value;
 
-/// Memory as a machine sees it.
+/// Memory as a machine sees it. Without histories, only accesses change it.
 pub(super) trait MemoryState: Clone + Eq + Hash {
     /// Every possible result of an access.
     fn perform_access(
@@ -23,36 +22,38 @@ pub(super) trait MemoryState: Clone + Eq + Hash {
         registers: &[u64],
     ) -> Vec<AccessEffect<Self>>;
 
-    fn perform_fence(&mut self, code: &ProgressCode, thread: usize, within: ThreadMask, semantics: Semantics);
+    fn perform_fence(&mut self, _: &ProgressCode, _thread: usize, _within: ThreadMask, _: Semantics) {}
 
     /// The arrivals that leave a control barrier together.
-    fn synchronize_barrier(&mut self, code: &ProgressCode, arrivals: &[(usize, ThreadMask, Semantics)]);
+    fn synchronize_barrier(&mut self, _: &ProgressCode, _arrivals: &[(usize, ThreadMask, Semantics)]) {}
 
     /// An arrival at a split barrier.
     fn arrive_at_split(
         &mut self,
-        code: &ProgressCode,
-        thread: usize,
-        half: BarrierHalf,
-        within: ThreadMask,
-        semantics: Semantics,
-    );
+        _: &ProgressCode,
+        _thread: usize,
+        _: BarrierHalf,
+        _within: ThreadMask,
+        _: Semantics,
+    ) {
+    }
 
     /// Ends a wait. `arrived` lists the awaited threads; true marks those that have arrived once more since.
     fn wait_at_split(
         &mut self,
-        code: &ProgressCode,
-        thread: usize,
-        half: BarrierHalf,
-        acquires: (ThreadMask, Semantics),
-        arrived: &[(usize, bool)],
-    );
+        _: &ProgressCode,
+        _thread: usize,
+        _: BarrierHalf,
+        _acquires: (ThreadMask, Semantics),
+        _arrived: &[(usize, bool)],
+    ) {
+    }
 
     /// Every access of `from` is before every access of `to`.
-    fn order_after(&mut self, from: usize, to: usize);
+    fn order_after(&mut self, _from: usize, _to: usize) {}
 
     /// A thread has ended.
-    fn end_thread(&mut self, code: &ProgressCode, thread: usize);
+    fn end_thread(&mut self, _: &ProgressCode, _thread: usize) {}
 
     /// Returns true if a bound has removed behaviour on the path to this state.
     fn is_truncated(&self) -> bool {
@@ -91,46 +92,16 @@ impl MemoryState for FlatMemory {
         let read = is_read(access).then_some(old);
         vec![AccessEffect { memory, read, written, is_stale: false }]
     }
-
-    fn perform_fence(&mut self, _: &ProgressCode, _: usize, _: ThreadMask, _: Semantics) {}
-
-    fn synchronize_barrier(&mut self, _: &ProgressCode, _: &[(usize, ThreadMask, Semantics)]) {}
-
-    fn arrive_at_split(&mut self, _: &ProgressCode, _: usize, _: BarrierHalf, _: ThreadMask, _: Semantics) {}
-
-    fn wait_at_split(
-        &mut self,
-        _: &ProgressCode,
-        _: usize,
-        _: BarrierHalf,
-        _: (ThreadMask, Semantics),
-        _: &[(usize, bool)],
-    ) {
-    }
-
-    fn order_after(&mut self, _: usize, _: usize) {}
-
-    fn end_thread(&mut self, _: &ProgressCode, _: usize) {}
 }
 
 /// Returns true if an access reads.
 pub(super) fn is_read(access: &AccessOperation) -> bool {
-    !matches!(access.kind, MemoryAction::Store(_))
+    !matches!(access.kind, AccessKind::Store(_))
 }
 
 /// Returns the written value of an access that reads `old`.
 pub(super) fn written_value(access: &AccessOperation, old: u64, registers: &[u64]) -> Option<u64> {
-    let evaluate = |source| evaluate_source(registers, source, access.scalar);
-    match access.kind {
-        MemoryAction::Load | MemoryAction::Await(_) => None,
-        MemoryAction::Store(source) | MemoryAction::Exchange(source) => Some(evaluate(source)),
-        MemoryAction::Fetch(operation, source) => {
-            Some(operation.apply(Value(old), Value(evaluate(source)), access.scalar).0)
-        }
-        MemoryAction::CompareExchange { compare, value } => {
-            (evaluate(compare) == old).then(|| evaluate(value))
-        }
-    }
+    crate::registers::written_value(access.kind, Value(old), registers, access.scalar).map(|value| value.0)
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -341,9 +312,9 @@ impl ProgressMachine<'_> {
                     // A failed attempt of an await is a step that leaves the thread where it is.
                     // Under weak memory its view may advance.
                     let must_wait = match access.kind {
-                        MemoryAction::Await(expected) => {
-                            effect.read
-                                != Some(evaluate_source(&thread_state.registers, expected, access.scalar))
+                        AccessKind::Await { value, .. } => {
+                            let expected = operand_value(&thread_state.registers, value, access.scalar);
+                            effect.read != Some(expected.0)
                         }
                         _ => false,
                     };

@@ -8,9 +8,9 @@
 //! Every step is allowed by the axioms, so every hang found here is real. Termination is not implied: load
 //! buffering and thin-air values have no run, and histories are bounded by [`HISTORY`].
 
-use litmus::{Semantics, StorageClass};
+use litmus::{AccessKind, Semantics, StorageClass};
 
-use super::code::{AccessOperation, MemoryAction, ProgressCode, ThreadMask};
+use super::code::{AccessOperation, ProgressCode, ThreadMask};
 use super::machine::{AccessEffect, MemoryState, is_read, written_value};
 use super::split_barrier::BarrierHalf;
 
@@ -281,7 +281,7 @@ impl MemoryState for StoreHistories {
         let newest = history.len() - 1;
         let floor = usize::from(self.threads[thread].oldest_readable[storage]);
         let mut effects = Vec::new();
-        if let MemoryAction::Store(_) = access.kind {
+        if let AccessKind::Store(_) = access.kind {
             // A store may have any position in modification order after the writes that its thread has seen
             // (coherence).
             for position in floor + 1..=history.len() {
@@ -310,10 +310,7 @@ impl MemoryState for StoreHistories {
             let old = access.extract_part(history[position].value);
             let written = written_value(access, old, registers);
             let mut memory = self.clone();
-            let semantics = match (access.kind, written) {
-                (MemoryAction::CompareExchange { .. }, None) => access.unequal,
-                _ => access.semantics,
-            };
+            let semantics = access.unequal.filter(|_| written.is_none()).unwrap_or(access.semantics);
             // The write already has an RMW as its immediate successor.
             if written.is_some() && history.get(position + 1).is_some_and(|write| write.is_attached) {
                 continue;

@@ -82,8 +82,13 @@ impl SequentialMachine<'_> {
         state.0[self.threads[thread].position] += 1;
     }
 
-    pub(super) fn register(&self, state: &PackedState, thread: usize, register: RegisterId) -> Value {
-        Value(state.0[self.threads[thread].position + 1 + usize::from(register.0)])
+    /// Returns the words of a state from the registers of a thread on.
+    pub(super) fn registers<'s>(&self, state: &'s PackedState, thread: usize) -> &'s [u64] {
+        &state.0[self.threads[thread].position + 1..]
+    }
+
+    pub(super) fn registers_mut<'s>(&self, state: &'s mut PackedState, thread: usize) -> &'s mut [u64] {
+        &mut state.0[self.threads[thread].position + 1..]
     }
 
     pub(super) fn set_register(
@@ -93,7 +98,7 @@ impl SequentialMachine<'_> {
         register: RegisterId,
         value: Value,
     ) {
-        state.0[self.threads[thread].position + 1 + usize::from(register.0)] = value.0;
+        self.registers_mut(state, thread)[usize::from(register.0)] = value.0;
     }
 
     /// Assigns a value read from a location of this type.

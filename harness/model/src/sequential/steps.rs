@@ -3,14 +3,16 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use litmus::{
-    AccessKind, ArithmeticOperation, Compute, Flow, InstructionKind, Interlock, InterlockEnd, InterlockOrder,
-    LabelId, MemoryAccess, Operand, RmwOperation, ScalarType, SplitHalf, SubgroupOperation, TangleInstance,
-    ThreadId, Value,
+    AccessKind, ArithmeticOperation, Flow, InstructionKind, Interlock, InterlockEnd, InterlockOrder, LabelId,
+    MemoryAccess, ScalarType, SplitHalf, SubgroupOperation, TangleInstance, ThreadId, Value,
 };
 
 use super::state::{DONE, PackedState};
 use super::{SchedulingMode, SequentialMachine};
 use crate::cells::Extent;
+use crate::registers::{
+    execute_compute, jump_target, label_position, operand_value, takes_jump, written_value,
+};
 
 impl SequentialMachine<'_> {
     /// Executes one step of a thread, or its whole run, into `next`; false if the thread is blocked.
@@ -51,26 +53,12 @@ impl SequentialMachine<'_> {
                 state.0[self.threads[thread].position] = DONE;
                 return;
             };
+            let type_of = |register| self.register_type(thread, register);
             match &instruction.kind {
                 InstructionKind::Access(_) => return,
-                InstructionKind::Compute(Compute::Move { destination, value }) => {
-                    let value = self.operand_value(state, thread, *value, ScalarType::default());
-                    self.set_register(state, thread, *destination, value);
+                InstructionKind::Compute(compute) => {
+                    execute_compute(compute, self.registers_mut(state, thread), type_of);
                     self.advance(state, thread);
-                }
-                InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
-                    let scalar = ScalarType::default();
-                    let unsigned = |operand| self.operand_value(state, thread, operand, scalar).0 as i64;
-                    let holds = relation.holds(unsigned(*left), unsigned(*right));
-                    self.set_register(state, thread, *destination, Value(u64::from(holds)));
-                    self.advance(state, thread);
-                }
-                InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
-                    if self.register(state, thread, *condition) != Value(0) {
-                        self.jump(state, thread, *target);
-                    } else {
-                        self.advance(state, thread);
-                    }
                 }
                 // Subgroup operations execute together with the other lanes of the tangle.
                 InstructionKind::Subgroup(_) => return,
@@ -118,22 +106,11 @@ impl SequentialMachine<'_> {
                     }
                     self.advance(state, thread);
                 }
-                InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
-                    let scalar = self.register_type(thread, *destination);
-                    let left = self.operand_value(state, thread, *left, scalar);
-                    let right = self.operand_value(state, thread, *right, scalar);
-                    self.set_register(state, thread, *destination, operation.apply(left, right, scalar));
-                    self.advance(state, thread);
-                }
-                InstructionKind::Flow(Flow::Goto(target)) => self.jump(state, thread, *target),
-                InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
-                    let scalar = self.comparison_type(thread, *left, *right);
-                    let left = self.operand_value(state, thread, *left, scalar).to_signed(scalar);
-                    let right = self.operand_value(state, thread, *right, scalar).to_signed(scalar);
-                    if relation.holds(left, right) {
-                        self.jump(state, thread, *target);
-                    } else {
-                        self.advance(state, thread);
+                InstructionKind::Flow(flow) => {
+                    let is_taken = takes_jump(flow, self.registers(state, thread), type_of);
+                    match jump_target(flow).filter(|_| is_taken) {
+                        Some(target) => self.jump(state, thread, target),
+                        None => self.advance(state, thread),
                     }
                 }
             }
@@ -188,10 +165,8 @@ impl SequentialMachine<'_> {
     }
 
     pub(super) fn jump(&self, state: &mut PackedState, thread: usize, target: LabelId) {
-        let instructions = &self.test.threads[thread].instructions;
-        let position = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(target)));
         let current = self.position(state, thread);
-        let Some(position) = position else {
+        let Some(position) = label_position(&self.test.threads[thread].instructions, target) else {
             state.mark_stuck();
             return;
         };
@@ -234,10 +209,8 @@ impl SequentialMachine<'_> {
         }
         let scalar = ScalarType::U32;
         let lane_operands = tangle.iter().zip(&lanes).map(|(lane, (index, operation))| {
-            (
-                lane.lane,
-                operation.value.map_or(Value(0), |value| self.operand_value(state, *index, value, scalar)),
-            )
+            let value = |operand| operand_value(self.registers(state, *index), operand, scalar);
+            (lane.lane, operation.value.map_or(Value(0), value))
         });
         let operands: Vec<(u32, Value)> = lane_operands.collect();
         for (index, _) in &lanes {
@@ -267,67 +240,24 @@ impl SequentialMachine<'_> {
     ) -> bool {
         let extent = Extent::from_place(self.test, &access.place);
         let scalar = access.place.scalar_type(self.test);
-        match access.kind {
-            AccessKind::Await { destination, value } => {
-                let observed = self.read_memory(state, extent);
-                if observed != self.operand_value(state, thread, value, scalar) {
-                    return false;
-                }
-                self.set_loaded_register(state, thread, destination, observed, scalar);
+        let old = match access.kind {
+            AccessKind::Store(_) => Value(0),
+            AccessKind::Load(_) | AccessKind::Rmw { .. } | AccessKind::Await { .. } => {
+                self.read_memory(state, extent)
             }
-            AccessKind::Load(destinations) => {
-                let value = self.read_memory(state, extent);
-                self.set_loaded_register(state, thread, destinations.first(), value, scalar);
-            }
-            AccessKind::Store(values) => {
-                let value = self.operand_value(state, thread, values.first(), scalar);
-                self.write_memory(state, extent, value);
-            }
-            AccessKind::Rmw { destination, operation } => {
-                let old = self.read_memory(state, extent);
-                let new = match operation {
-                    RmwOperation::Exchange(operand) => {
-                        Some(self.operand_value(state, thread, operand, scalar))
-                    }
-                    RmwOperation::Fetch(operation, operand) => {
-                        let operand = self.operand_value(state, thread, operand, scalar);
-                        Some(ArithmeticOperation::apply(operation, old, operand, scalar))
-                    }
-                    RmwOperation::CompareExchange { compare, value, .. } => {
-                        let compare = self.operand_value(state, thread, compare, scalar);
-                        (compare == old).then(|| self.operand_value(state, thread, value, scalar))
-                    }
-                };
-                if let Some(new) = new {
-                    self.write_memory(state, extent, new);
-                }
-                if let Some(destination) = destination {
-                    self.set_loaded_register(state, thread, destination, old, scalar);
-                }
-            }
+        };
+        let registers = self.registers(state, thread);
+        if let AccessKind::Await { value, .. } = access.kind
+            && old != operand_value(registers, value, scalar)
+        {
+            return false;
+        }
+        if let Some(new) = written_value(access.kind, old, registers, scalar) {
+            self.write_memory(state, extent, new);
+        }
+        if let Some(destination) = access.destinations().next() {
+            self.set_loaded_register(state, thread, destination, old, scalar);
         }
         true
-    }
-
-    pub(super) fn comparison_type(&self, thread: usize, left: Operand, right: Operand) -> ScalarType {
-        let ty = |operand| match operand {
-            Operand::Constant(_) => ScalarType::default(),
-            Operand::Register(register) => self.register_type(thread, register),
-        };
-        let (left, right) = (ty(left), ty(right));
-        if right.bits() > left.bits() { right } else { left }
-    }
-
-    pub(super) fn operand_value(
-        &self,
-        state: &PackedState,
-        thread: usize,
-        operand: Operand,
-        scalar: ScalarType,
-    ) -> Value {
-        match operand {
-            Operand::Constant(constant) => Value::from_constant(constant, scalar),
-            Operand::Register(register) => self.register(state, thread, register).truncate_to(scalar),
-        }
     }
 }

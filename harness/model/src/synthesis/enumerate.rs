@@ -13,7 +13,7 @@ use super::draft::TestBuilder;
 use super::shape::placements;
 use crate::Model;
 use crate::cat::ast::{CatExpression, ExpressionKind, StatementKind};
-use crate::mutation::subexpressions;
+use crate::mutation::subexpressions_mut;
 
 /// Bound on the locations of one program.
 const MAX_LOCATIONS: usize = 2;
@@ -64,7 +64,7 @@ pub struct FormVocabulary {
 
 /// Returns the names that a model's text uses.
 fn used_names(model: &Model) -> BTreeSet<String> {
-    fn collect(expression: &CatExpression, names: &mut BTreeSet<String>) {
+    fn collect(mut expression: CatExpression, names: &mut BTreeSet<String>) {
         match &expression.kind {
             ExpressionKind::Name(name) => {
                 names.insert(name.clone());
@@ -74,19 +74,19 @@ fn used_names(model: &Model) -> BTreeSet<String> {
             }
             _ => {}
         }
-        subexpressions(&expression.kind).into_iter().for_each(|child| collect(child, names));
+        subexpressions_mut(&mut expression.kind).into_iter().for_each(|child| collect(child.clone(), names));
     }
     fn collect_statement(kind: &StatementKind, names: &mut BTreeSet<String>) {
         match kind {
             StatementKind::Let(bindings) => {
-                bindings.bindings.iter().for_each(|binding| collect(&binding.body, names));
+                bindings.bindings.iter().for_each(|binding| collect((*binding.body).clone(), names));
             }
-            StatementKind::Axiom { body, .. } => collect(body, names),
+            StatementKind::Axiom { body, .. } => collect(body.clone(), names),
             StatementKind::Procedure(procedure) => {
                 procedure.body.iter().for_each(|(kind, _)| collect_statement(kind, names));
             }
             StatementKind::Call { arguments, .. } => {
-                arguments.iter().for_each(|argument| collect(argument, names));
+                arguments.iter().for_each(|argument| collect(argument.clone(), names));
             }
         }
     }
