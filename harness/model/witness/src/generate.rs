@@ -6,15 +6,16 @@
 //! Long because all shapes share one writer with its choices of scopes, classes and flags.
 
 mod classes;
+pub(crate) mod columns;
 mod corners;
 mod mixture;
 mod tangles;
 
-use std::fmt::Write as _;
-
 pub use classes::generate_classes_program;
 pub use corners::Corner;
 pub use tangles::{generate_guarded_program, generate_subgroup_program};
+
+use columns::{ProgramColumn, ProgramColumns};
 
 /// Families of generated programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,19 +80,16 @@ pub fn generate_undefined_program(seed: u64) -> RandomProgram {
     for index in [PAYLOAD, FLAGS, FLAGS + 1, FLAGS + 2] {
         let chance = if index == PAYLOAD { 85 } else { 20 };
         if writer.random.chance(chance) {
-            writer.declarations[index] = writer.declarations[index].replace("= 0", "= ?");
+            let declaration = &mut writer.program.declarations[index];
+            *declaration = declaration.replace("= 0", "= ?");
         }
     }
     // Storage classes that semantics ignore, with or without others.
-    for agent in 0..writer.agents.len() {
-        for line in 0..writer.agents[agent].code.len() {
-            if writer.random.chance(6) {
-                let class = writer.random.pick(&[".semsc0", ".semsc1", ".semsc2", ".semsc3"]);
-                let ignored =
-                    writer.random.pick(&[".semsubgroup", ".semcrossworkgroup", ".sematomiccounter"]);
-                let code = &mut writer.agents[agent].code[line];
-                *code = code.replacen(class, ignored, 1);
-            }
+    for line in writer.program.columns.iter_mut().flat_map(|agent| &mut agent.lines) {
+        if writer.random.chance(6) {
+            let class = writer.random.pick(&[".semsc0", ".semsc1", ".semsc2", ".semsc3"]);
+            let ignored = writer.random.pick(&[".semsubgroup", ".semcrossworkgroup", ".sematomiccounter"]);
+            *line = line.replacen(class, ignored, 1);
         }
     }
     RandomProgram {
@@ -139,21 +137,11 @@ impl SplitMix64 {
     }
 }
 
-#[derive(Clone, Default)]
-struct AgentDraft {
-    place: (usize, usize, usize),
-    code: Vec<String>,
-    registers: usize,
-    labels: usize,
-}
-
 struct ProgramWriter<'a> {
     random: &'a mut SplitMix64,
-    agents: Vec<AgentDraft>,
+    program: ProgramColumns,
     /// Names with their storage classes.
     names: Vec<(&'static str, usize)>,
-    declarations: Vec<String>,
-    system_sync: Vec<String>,
     has_loops: bool,
     /// Probability that a choice is a synchronizing one, in percent.
     care_percent: usize,
@@ -200,10 +188,8 @@ impl<'a> ProgramWriter<'a> {
         }
         ProgramWriter {
             random,
-            agents: Vec::new(),
+            program: ProgramColumns { declarations, ..ProgramColumns::default() },
             names,
-            declarations,
-            system_sync: Vec::new(),
             has_loops: false,
             care_percent: care,
             choices_until_mistake: slip,
@@ -213,60 +199,42 @@ impl<'a> ProgramWriter<'a> {
         }
     }
 
-    fn render(&self, name: &str) -> String {
-        let mut text = format!("VULKAN {name}\n{{ {}; }}\n", self.declarations.join("; "));
-        if !self.system_sync.is_empty() {
-            let _ = writeln!(text, "{{ {}; }}", self.system_sync.join("; "));
-        }
-        let headers: Vec<String> = (0..)
-            .zip(&self.agents)
-            .map(|(index, agent): (usize, &AgentDraft)| {
-                let (queue_family, workgroup, subgroup) = agent.place;
-                format!("P{index}@sg {subgroup}, wg {workgroup}, qf {queue_family}")
-            })
-            .collect();
-        let _ = writeln!(text, "{} ;", headers.join(" | "));
-        let rows = self.agents.iter().map(|agent| agent.code.len()).max().unwrap_or(0).max(1);
-        for row in 0..rows {
-            let cell = |agent: &AgentDraft| agent.code.get(row).cloned().unwrap_or_default();
-            let cells: Vec<String> = self.agents.iter().map(cell).collect();
-            let _ = writeln!(text, "{} ;", cells.join(" | "));
-        }
+    fn render(&mut self, name: &str) -> String {
         let used = |name: &str| {
             let ends = [format!(" {name}"), format!(" {name},")];
-            self.agents.iter().flat_map(|agent| &agent.code).any(|line| {
+            self.program.columns.iter().flat_map(|agent| &agent.lines).any(|line| {
                 ends.iter().any(|end| line.contains(end.as_str()) || line.ends_with(end.trim_end()))
             })
         };
-        let condition = if used("f") { "x == 0 /\\ f == 0" } else { "x == 0" };
-        let _ = writeln!(text, "exists ({condition})");
-        text
+        let question = if used("f") { "x == 0 /\\ f == 0" } else { "x == 0" };
+        self.program.question = question.to_owned();
+        self.program.render(name)
     }
 
     fn add_agent(&mut self, near: bool) -> usize {
-        let place = match self.agents.last() {
-            Some(last) if near => last.place,
+        let columns = &mut self.program.columns;
+        let placement = match columns.last() {
+            Some(last) if near => last.placement,
             _ => {
                 let queue_family = usize::from(self.random.chance(10));
-                (queue_family, self.random.below(2), self.random.below(2))
+                Some((queue_family, self.random.below(2), self.random.below(2)))
             }
         };
-        self.agents.push(AgentDraft { place, ..AgentDraft::default() });
-        self.agents.len() - 1
+        columns.push(ProgramColumn { placement, ..ProgramColumn::default() });
+        columns.len() - 1
     }
 
-    fn emit(&mut self, agent: usize, line: String) {
-        self.agents[agent].code.push(line);
+    fn emit(&mut self, agent: usize, line: impl Into<String>) {
+        self.program.push_line(agent, line);
     }
 
     fn new_register(&mut self, agent: usize) -> String {
-        self.agents[agent].registers += 1;
-        format!("r{}", self.agents[agent].registers - 1)
+        self.program.columns[agent].new_register()
     }
 
     fn new_label(&mut self, agent: usize) -> String {
-        self.agents[agent].labels += 1;
-        format!("LC{:02}", self.agents[agent].labels - 1)
+        self.program.columns[agent].guard_count += 1;
+        format!("LC{:02}", self.program.columns[agent].guard_count - 1)
     }
 
     fn pick_scope(&mut self) -> &'static str {
@@ -296,15 +264,11 @@ impl<'a> ProgramWriter<'a> {
         if !self.choose_carefully() || self.uses_calls || self.uses_interlock {
             return self.pick_scope();
         }
-        let (here, there) = (self.agents[a].place, self.agents[b].place);
-        let reaching: &[&str] = if here == there {
-            &["sg", "sg", "wg", "qf", "dv"]
-        } else if (here.0, here.1) == (there.0, there.1) {
-            &["wg", "wg", "qf", "dv"]
-        } else if here.0 == there.0 {
-            &["qf", "dv", "dv"]
-        } else {
-            &["dv"]
+        let reaching: &[&str] = match self.program.narrowest_common_scope(a, b) {
+            "sg" => &["sg", "sg", "wg", "qf", "dv"],
+            "wg" => &["wg", "wg", "qf", "dv"],
+            "qf" => &["qf", "dv", "dv"],
+            _ => &["dv"],
         };
         self.random.pick(reaching)
     }
@@ -328,9 +292,11 @@ impl<'a> ProgramWriter<'a> {
             .fold(String::new(), |text, class| format!("{text}.semsc{class}"))
     }
 
-    /// Both classes that matter to a chain.
-    fn chain_classes(&mut self, flag: usize) -> Vec<usize> {
-        vec![self.names[PAYLOAD].1, self.names[flag].1]
+    /// Semantics with the storage classes of the payload and of a flag, and flags by chance.
+    fn pick_semantics(&mut self, order: &str, flag: usize, chance: usize) -> String {
+        let required_classes = [self.names[PAYLOAD].1, self.names[flag].1];
+        let classes = self.pick_classes(&required_classes);
+        classes + &self.pick_flags(order, chance)
     }
 
     fn pick_flags(&mut self, order: &str, chance: usize) -> String {
@@ -354,10 +320,8 @@ impl<'a> ProgramWriter<'a> {
 
     fn emit_fence(&mut self, agent: usize, order: &str, other: usize, flag: usize) {
         let scope = self.pick_mutual_scope(agent, other);
-        let required_classes = self.chain_classes(flag);
-        let classes = self.pick_classes(&required_classes);
-        let flags = self.pick_flags(order, 60);
-        self.emit(agent, format!("membar.{order}.{scope}{classes}{flags}"));
+        let semantics = self.pick_semantics(order, flag, 60);
+        self.emit(agent, format!("membar.{order}.{scope}{semantics}"));
     }
 
     /// A plain or atomic access of the payload.
@@ -391,9 +355,9 @@ impl<'a> ProgramWriter<'a> {
             let agent = self.add_agent(near);
             if index > 0 && self.random.chance(80) {
                 // Subgroups of one workgroup.
-                let (queue_family, workgroup, _) = self.agents[0].place;
-                let subgroup = self.agents[agent].place.2;
-                self.agents[agent].place = (queue_family, workgroup, subgroup);
+                let first = self.program.columns[0].placement;
+                let place = &mut self.program.columns[agent].placement;
+                *place = first.zip(*place).map(|(first, own)| (first.0, first.1, own.2));
             }
         }
         let rounds = self.random.pick(&[1, 1, 2, 2]);
@@ -455,9 +419,8 @@ impl<'a> ProgramWriter<'a> {
             return self.emit(agent, format!("cbar.{half}{execution}.{scope} {id}"));
         }
         let order = if half == "arrive" { "rel" } else { "acq" };
-        let required_classes = self.chain_classes(FLAGS);
-        let (classes, flags) = (self.pick_classes(&required_classes), self.pick_flags(order, 70));
-        self.emit(agent, format!("cbar.{half}{execution}.{order}.{scope}{classes}{flags} {id}"));
+        let semantics = self.pick_semantics(order, FLAGS, 70);
+        self.emit(agent, format!("cbar.{half}{execution}.{order}.{scope}{semantics} {id}"));
     }
 
     /// A device domain operation.
@@ -472,7 +435,7 @@ impl<'a> ProgramWriter<'a> {
             (false, 8) => "visdevice.shader_read",
             (false, _) => "visdevice.shader_write",
         };
-        self.emit(agent, line.to_owned());
+        self.emit(agent, line);
     }
 
     fn emit_chain(&mut self, agents: usize) {
@@ -562,17 +525,12 @@ impl<'a> ProgramWriter<'a> {
             let is_whole_thread = self.random.chance(60);
             // Between two instructions: from the last one so far of one agent to the next one of
             // the other.
-            let point = |agent: &AgentDraft, last: bool| {
-                if last { agent.code.len().saturating_sub(1) } else { agent.code.len() }
-            };
-            let (first, second) = if is_whole_thread || self.agents[from].code.is_empty() {
-                (format!("P{from}"), format!("P{to}"))
+            let [first, second] = [from, to].map(|agent| self.program.columns[agent].lines.len());
+            self.program.system_sync.push(if is_whole_thread || first == 0 {
+                format!("ssw P{from} P{to}")
             } else {
-                let first = point(&self.agents[from], true);
-                let second = point(&self.agents[to], false);
-                (format!("P{from}.{first}"), format!("P{to}.{second}"))
-            };
-            self.system_sync.push(format!("ssw {first} {second}"));
+                format!("ssw P{from}.{} P{to}.{second}", first - 1)
+            });
             if self.random.chance(50) {
                 self.emit_device_operation(to, false);
             } else if !is_whole_thread {
@@ -609,10 +567,8 @@ impl<'a> ProgramWriter<'a> {
             } else {
                 let one_sided = if agent == from { "rel" } else { "acq" };
                 let order = self.random.pick(&["acq_rel", "acq_rel", one_sided, "rel"]);
-                let required_classes = self.chain_classes(flag);
-                let classes = self.pick_classes(&required_classes);
-                let flags = self.pick_flags(order, 60);
-                self.emit(agent, format!("cbar{execution}.{order}.{scope}{classes}{flags} {id}"));
+                let semantics = self.pick_semantics(order, flag, 60);
+                self.emit(agent, format!("cbar{execution}.{order}.{scope}{semantics} {id}"));
             }
         }
         if is_bare || self.random.chance(15) {
@@ -631,21 +587,16 @@ impl<'a> ProgramWriter<'a> {
         }
         let scope = self.pick_mutual_scope(from, to);
         let (name, class) = self.names[flag];
-        let required_classes = self.chain_classes(flag);
         if fenced {
             self.emit(from, format!("st.atom.{scope}.sc{class} {name}, 1"));
         } else if self.random.chance(15) {
             let order = self.random.pick(&["rel", "acq_rel"]);
-            let (classes, flags) = (self.pick_classes(&required_classes), self.pick_flags(order, 60));
+            let semantics = self.pick_semantics(order, flag, 60);
             let register = self.new_register(from);
-            self.emit(
-                from,
-                format!("rmw.atom.{order}.{scope}.sc{class}{classes}{flags} {register}, {name}, 1"),
-            );
+            self.emit(from, format!("rmw.atom.{order}.{scope}.sc{class}{semantics} {register}, {name}, 1"));
         } else {
-            let classes = self.pick_classes(&required_classes);
-            let flags = self.pick_flags("rel", 60);
-            self.emit(from, format!("st.atom.rel.{scope}.sc{class}{classes}{flags} {name}, 1"));
+            let semantics = self.pick_semantics("rel", flag, 60);
+            self.emit(from, format!("st.atom.rel.{scope}.sc{class}{semantics} {name}, 1"));
         }
     }
 
@@ -661,9 +612,8 @@ impl<'a> ProgramWriter<'a> {
         let modifiers = if order.is_empty() {
             format!("{scope}.sc{class}")
         } else {
-            let required_classes = self.chain_classes(flag);
-            let (classes, flags) = (self.pick_classes(&required_classes), self.pick_flags(order, 70));
-            format!("{order}.{scope}.sc{class}{classes}{flags}")
+            let semantics = self.pick_semantics(order, flag, 70);
+            format!("{order}.{scope}.sc{class}{semantics}")
         };
         let line = match self.random.below(10) {
             0..4 => format!("rmw.atom.{modifiers}.add {register}, {name}, 1"),
@@ -684,17 +634,16 @@ impl<'a> ProgramWriter<'a> {
         let (name, class) = self.names[flag];
         let register = self.new_register(to);
         let scope = self.pick_mutual_scope(to, from);
-        let required_classes = self.chain_classes(flag);
         let fenced = self.random.chance(30);
         let load = if fenced {
             format!("ld.atom.{scope}.sc{class} {register}, {name}")
         } else if self.random.chance(12) {
             let order = self.random.pick(&["acq", "acq_rel"]);
-            let (classes, flags) = (self.pick_classes(&required_classes), self.pick_flags(order, 60));
-            format!("rmw.atom.{order}.{scope}.sc{class}{classes}{flags} {register}, {name}, 3")
+            let semantics = self.pick_semantics(order, flag, 60);
+            format!("rmw.atom.{order}.{scope}.sc{class}{semantics} {register}, {name}, 3")
         } else {
-            let (classes, flags) = (self.pick_classes(&required_classes), self.pick_flags("acq", 60));
-            format!("ld.atom.acq.{scope}.sc{class}{classes}{flags} {register}, {name}")
+            let semantics = self.pick_semantics("acq", flag, 60);
+            format!("ld.atom.acq.{scope}.sc{class}{semantics} {register}, {name}")
         };
         let expected = if self.random.chance(90) { 1 } else { self.random.below(3) };
         if self.random.chance(8) {
@@ -731,11 +680,11 @@ impl<'a> ProgramWriter<'a> {
     }
 
     fn close_guards(&mut self) {
-        for agent in &mut self.agents {
-            for label in 0..agent.labels {
+        for agent in &mut self.program.columns {
+            for label in 0..agent.guard_count {
                 let name = format!("LC{label:02}:");
-                if !agent.code.contains(&name) {
-                    agent.code.push(name);
+                if !agent.lines.contains(&name) {
+                    agent.lines.push(name);
                 }
             }
         }
@@ -756,7 +705,9 @@ impl<'a> ProgramWriter<'a> {
             }
             let write = self.random.chance(40);
             // A thread that calls or is called has no jumps.
-            self.agents[callee].code.retain(|line| !line.starts_with('b') && !line.starts_with("LC"));
+            self.program.columns[callee]
+                .lines
+                .retain(|line| !line.starts_with('b') && !line.starts_with("LC"));
             self.emit_payload(callee, 0, write);
             if self.random.chance(60) {
                 self.emit_fence(callee, "rel", 0, FLAGS);
@@ -765,7 +716,7 @@ impl<'a> ProgramWriter<'a> {
                 self.emit_release(callee, callee + 1, FLAGS);
             }
             if nested && callee == 1 {
-                self.emit(1, "call P2".to_owned());
+                self.emit(1, "call P2");
             }
         }
         if self.random.chance(60) {

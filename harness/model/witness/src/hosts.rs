@@ -14,6 +14,7 @@ use litmus::{
     SystemOperation, SystemSync, Test, Thread, ThreadId, ThreadPlace,
 };
 
+use crate::generate::columns::render_rows;
 use crate::generate::{ProgramFamily, RandomProgram, SplitMix64};
 
 /// A piece of work.
@@ -584,14 +585,12 @@ fn draw_program(random: &mut SplitMix64, seed: u64) -> (String, usize) {
         }
         columns.push(column);
     }
-    let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
-    let row = |row: usize| {
-        let cells = columns.iter().map(|column| column.get(row).map_or("", String::as_str));
-        cells.collect::<Vec<_>>().join(" | ")
-    };
-    let table: String = (0..rows).map(|at| row(at) + " ;\n").collect();
     let declared = ["x", "y"]
         .map(|name| format!("buffer u32 {name} [host{}] = 0;", if coherent { "" } else { ", noncoherent" }));
-    let text = format!("VULKAN hosts-{seed}\n{{ {} }}\n{table}exists (x == 1)\n", declared.join(" "));
+    let text = format!(
+        "VULKAN hosts-{seed}\n{{ {} }}\n{}exists (x == 1)\n",
+        declared.join(" "),
+        render_rows(&columns)
+    );
     (text, columns.len())
 }

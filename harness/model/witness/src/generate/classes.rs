@@ -3,8 +3,7 @@
 //! Happens-before of one class ends where that of another begins. Availability or visibility must therefore
 //! carry the payload, and no order of accesses hides its absence.
 
-use std::fmt::Write as _;
-
+use super::columns::{ProgramColumn, ProgramColumns};
 use super::{ProgramFamily, RandomProgram, SplitMix64};
 
 const SCOPES: [&str; 7] = ["sg", "wg", "wg", "qf", "qf", "dv", "dv"];
@@ -18,27 +17,20 @@ pub fn generate_classes_program(seed: u64) -> RandomProgram {
     let random = &mut random;
     let agents = random.pick(&[3, 3, 4, 4]);
     let writes = random.chance(30);
-    let mut heads = Vec::new();
-    let mut threads = Vec::new();
+    let mut program = ProgramColumns::declaring(&["buffer x = 0"]);
     for agent in 0..agents {
         let family = usize::from(random.chance(25));
         // Workgroups of different families are different ones.
         let workgroup = random.pick(&[0, 1, 1]) + 2 * family;
-        heads.push(format!("P{agent}@sg {}, wg {workgroup}, qf {family}", random.pick(&[0, 0, 1])));
-        threads.push(generate_thread(random, agent, agents, writes));
+        let mut column = ProgramColumn::at(family, workgroup, random.pick(&[0, 0, 1]));
+        column.lines = generate_thread(random, agent, agents, writes);
+        program.columns.push(column);
     }
-    let declared: String = FLAGS[..agents - 1].iter().map(|flag| format!("image {flag} = 0;\n")).collect();
-    let mut text =
-        format!("VULKAN classes-{seed}\n{{\nbuffer x = 0;\n{declared}}}\n{} ;\n", heads.join(" | "));
-    let lines = threads.iter().map(Vec::len).max().unwrap_or_default();
-    for line in 0..lines {
-        let cell = |thread: &Vec<String>| thread.get(line).cloned().unwrap_or_default();
-        let cells: Vec<String> = threads.iter().map(cell).collect();
-        let _ = writeln!(text, "{} ;", cells.join(" | "));
-    }
+    program.declarations.extend(FLAGS[..agents - 1].iter().map(|flag| format!("image {flag} = 0")));
     let received_flags: String = (1..agents).map(|agent| format!("P{agent}:r0 == 1 /\\ ")).collect();
     let end = if writes { "x == 1".to_owned() } else { format!("P{}:r1 == 0", agents - 1) };
-    let _ = writeln!(text, "exists ({received_flags}{end})");
+    program.question = format!("{received_flags}{end}");
+    let text = program.render(&format!("classes-{seed}"));
     RandomProgram { family: ProgramFamily::Classes(agents), text, bound: 1 }
 }
 

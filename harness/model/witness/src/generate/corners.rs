@@ -3,7 +3,6 @@
 //! A program is correct except for one or two choices, and the corner case decides its answer.
 //! [`Corner::remove_feature`] returns the program with the opposite answer.
 
-mod program_columns;
 mod threads;
 
 use litmus::{
@@ -11,8 +10,8 @@ use litmus::{
     Semantics, StorageClassSet, SystemOperation, Test, closed_enum,
 };
 
+use super::columns::ProgramColumns;
 use super::{ProgramFamily, RandomProgram, SplitMix64};
-use program_columns::ProgramColumns;
 
 closed_enum! {
     /// A corner case of the model with a generator of programs.
@@ -94,7 +93,7 @@ impl Corner {
                     Corner::Links => {}
                     Corner::Beside => change_semantics(kind, |semantics| {
                         if semantics.order != Order::Relaxed {
-                            // // All four storage classes, so that the synchronization covers every class.
+                            // All four storage classes, so that the synchronization covers every class.
                             semantics.classes = StorageClassSet(0b1111);
                         }
                     }),

@@ -20,7 +20,7 @@ impl ProgramWriter<'_> {
             if self.random.chance(8) {
                 let label = self.new_label(agent);
                 let value = self.random.below(3);
-                self.agents[agent].code.insert(0, format!("{label}:"));
+                self.program.columns[agent].lines.insert(0, format!("{label}:"));
                 self.emit(agent, format!("beq r0, {value}, {label}"));
                 self.has_loops = true;
             }
@@ -28,7 +28,7 @@ impl ProgramWriter<'_> {
         if agents > 1 && self.random.chance(20) {
             let from = self.random.below(agents);
             let to = (from + 1) % agents;
-            self.system_sync.push(format!("ssw P{from} P{to}"));
+            self.program.system_sync.push(format!("ssw P{from} P{to}"));
         }
         self.close_guards();
     }
@@ -41,7 +41,6 @@ impl ProgramWriter<'_> {
         };
         let (word, class) = self.names[name];
         let scope = self.pick_mutual_scope(agent, other);
-        let wanted = vec![self.names[PAYLOAD].1, class];
         let register = format!("r{}", self.random.below(2));
         let value = match self.random.below(10) {
             0..7 => (1 + self.random.below(2)).to_string(),
@@ -54,8 +53,8 @@ impl ProgramWriter<'_> {
                 1 => format!("ld.nonpriv.sc{class} {register}, {word}"),
                 2 => format!("ld.vis.{scope}.sc{class} {register}, {word}"),
                 3 | 4 => {
-                    let (classes, flags) = (self.pick_classes(&wanted), self.pick_flags("acq", 50));
-                    format!("ld.atom.acq.{scope}.sc{class}{classes}{flags} {register}, {word}")
+                    let semantics = self.pick_semantics("acq", name, 50);
+                    format!("ld.atom.acq.{scope}.sc{class}{semantics} {register}, {word}")
                 }
                 _ => format!("ld.atom.{scope}.sc{class} {register}, {word}"),
             },
@@ -64,8 +63,8 @@ impl ProgramWriter<'_> {
                 1 => format!("st.nonpriv.sc{class} {word}, {value}"),
                 2 => format!("st.av.{scope}.sc{class} {word}, {value}"),
                 3 | 4 => {
-                    let (classes, flags) = (self.pick_classes(&wanted), self.pick_flags("rel", 50));
-                    format!("st.atom.rel.{scope}.sc{class}{classes}{flags} {word}, {value}")
+                    let semantics = self.pick_semantics("rel", name, 50);
+                    format!("st.atom.rel.{scope}.sc{class}{semantics} {word}, {value}")
                 }
                 _ => format!("st.atom.{scope}.sc{class} {word}, {value}"),
             },
@@ -73,8 +72,8 @@ impl ProgramWriter<'_> {
                 let modifiers = if order.is_empty() {
                     format!("{scope}.sc{class}")
                 } else {
-                    let (classes, flags) = (self.pick_classes(&wanted), self.pick_flags(order, 50));
-                    format!("{order}.{scope}.sc{class}{classes}{flags}")
+                    let semantics = self.pick_semantics(order, name, 50);
+                    format!("{order}.{scope}.sc{class}{semantics}")
                 };
                 match self.random.below(6) {
                     0 | 1 => format!("rmw.atom.{modifiers} {register}, {word}, {value}"),
@@ -86,8 +85,8 @@ impl ProgramWriter<'_> {
             }
             76..86 => {
                 let order = self.random.pick(&["acq", "rel", "acq_rel"]);
-                let (classes, flags) = (self.pick_classes(&wanted), self.pick_flags(order, 50));
-                format!("membar.{order}.{scope}{classes}{flags}")
+                let semantics = self.pick_semantics(order, name, 50);
+                format!("membar.{order}.{scope}{semantics}")
             }
             86..90 => "avdevice".to_owned(),
             90..94 => "visdevice".to_owned(),

@@ -1,8 +1,7 @@
 //! Random programs with subgroup operations: the lanes of one subgroup, and another thread on the same
 //! locations.
 
-use std::fmt::Write as _;
-
+use super::columns::{ProgramColumn, ProgramColumns};
 use super::{ProgramFamily, RandomProgram, SplitMix64};
 
 /// Bound on the accesses of a program, because the witness enumerates all orders.
@@ -12,13 +11,9 @@ const MAX_ACCESSES: usize = 7;
 struct TangleProgram {
     random: SplitMix64,
     lanes: usize,
-    /// The lines of each thread, the lanes first.
-    lines: Vec<Vec<String>>,
-    /// Registers of each thread.
-    registers: Vec<usize>,
+    /// The columns of the threads, the lanes first.
+    program: ProgramColumns,
     accesses: usize,
-    /// The workgroup and subgroup of the threads outside the subgroup.
-    other_place: (usize, usize),
     /// The lane that skips the outermost blocks.
     skipping_lane: Option<usize>,
 }
@@ -45,7 +40,11 @@ pub fn generate_subgroup_program(seed: u64) -> RandomProgram {
     for thread in 0..threads {
         writer.emit_accesses(thread);
     }
-    RandomProgram { family: ProgramFamily::Subgroup(lanes), text: writer.render(seed), bound: 1 }
+    RandomProgram {
+        family: ProgramFamily::Subgroup(lanes),
+        text: writer.program.render(&format!("subgroup-{seed}")),
+        bound: 1,
+    }
 }
 
 /// The program of a seed with operations and barriers that branches skip: nested blocks, and lanes with separate
@@ -57,7 +56,9 @@ pub fn generate_guarded_program(seed: u64) -> RandomProgram {
     let threads = lanes + others;
     let mut writer = TangleProgram::new(random, lanes, threads);
     if writer.random.chance(60) {
-        writer.other_place = (0, 1);
+        // The threads outside the subgroup are in its workgroup.
+        let others = &mut writer.program.columns[lanes..];
+        others.iter_mut().for_each(|other| other.placement = Some((0, 0, 1)));
     }
     // Something that differs between lanes, and something that others decide.
     for lane in 0..lanes {
@@ -92,25 +93,25 @@ pub fn generate_guarded_program(seed: u64) -> RandomProgram {
             writer.emit_access(thread);
         }
     }
-    RandomProgram { family: ProgramFamily::Subgroup(lanes), text: writer.render(seed), bound: 1 }
+    RandomProgram {
+        family: ProgramFamily::Subgroup(lanes),
+        text: writer.program.render(&format!("subgroup-{seed}")),
+        bound: 1,
+    }
 }
 
 impl TangleProgram {
     fn new(random: SplitMix64, lanes: usize, threads: usize) -> TangleProgram {
-        TangleProgram {
-            random,
-            lanes,
-            lines: vec![Vec::new(); threads],
-            registers: vec![0; threads],
-            accesses: 0,
-            other_place: (1, 0),
-            skipping_lane: None,
-        }
+        let mut program = ProgramColumns::declaring(&["x = 0", "y = 0"]);
+        let column = |thread| ProgramColumn::at(0, usize::from(thread >= lanes), 0);
+        program.columns.extend((0..threads).map(column));
+        program.question = "x == 1 /\\ y == 1".to_owned();
+        TangleProgram { random, lanes, program, accesses: 0, skipping_lane: None }
     }
 
     /// Emits a block with the label of another block, in a thread outside the subgroup.
     fn emit_foreign_block(&mut self, thread: usize, label: usize) {
-        let register = match self.registers[thread] {
+        let register = match self.registers(thread) {
             0 => "0".to_owned(),
             count => format!("r{}", self.random.below(count)),
         };
@@ -127,7 +128,7 @@ impl TangleProgram {
         *names += 1;
         for lane in members {
             let relation = self.random.pick(&["beq", "bne", "blt"]);
-            let register = self.random.below(self.registers[*lane]);
+            let register = self.random.below(self.registers(*lane));
             let value = self.random.pick(&["0", "1", "1", "2"]);
             if depth == 0 && self.skipping_lane == Some(*lane) {
                 // Nearly always taken, so that this lane skips the block.
@@ -187,20 +188,23 @@ impl TangleProgram {
     }
 
     fn new_register(&mut self, thread: usize) -> String {
-        self.registers[thread] += 1;
-        format!("r{}", self.registers[thread] - 1)
+        self.program.columns[thread].new_register()
+    }
+
+    fn registers(&self, thread: usize) -> usize {
+        self.program.columns[thread].registers
     }
 
     /// A constant or, in some of a hundred cases, a register that has a value.
     fn pick_value(&mut self, thread: usize, percent: usize) -> String {
-        match self.registers[thread] {
+        match self.registers(thread) {
             count if count > 0 && self.random.chance(percent) => format!("r{}", self.random.below(count)),
             _ => self.random.pick(&["0", "1", "1", "2"]).to_owned(),
         }
     }
 
     fn push_line(&mut self, thread: usize, line: String) {
-        self.lines[thread].push(line);
+        self.program.push_line(thread, line);
     }
 
     fn emit_accesses(&mut self, thread: usize) {
@@ -224,10 +228,10 @@ impl TangleProgram {
     fn emit_access(&mut self, thread: usize) {
         self.accesses += 1;
         let (scope, location) = (self.pick_scope(), self.random.pick(&["x", "y"]));
-        let guard = self.registers[thread] > 0 && self.random.chance(20);
+        let guard = self.registers(thread) > 0 && self.random.chance(20);
         if guard {
-            let register = self.random.below(self.registers[thread]);
-            let label = self.lines[thread].len();
+            let register = self.random.below(self.registers(thread));
+            let label = self.program.columns[thread].lines.len();
             let relation = self.random.pick(&["beq", "bne"]);
             self.push_line(thread, format!("{relation} r{register}, 1, LC{label}"));
             self.emit_memory_access(thread, scope, location);
@@ -301,25 +305,5 @@ impl TangleProgram {
             let comma = numbers.strip_prefix(", ").map_or(String::new(), |numbers| format!(" {numbers},"));
             self.push_line(lane, format!("sg.{word} {register},{value}{comma} o{meeting}"));
         }
-    }
-
-    fn render(&self, seed: u64) -> String {
-        let mut text = format!("VULKAN subgroup-{seed}\n{{ x = 0; y = 0; }}\n");
-        let rows = self.lines.iter().map(Vec::len).max().unwrap_or(0).max(1);
-        for (thread, _) in self.lines.iter().enumerate() {
-            let separator = if thread == 0 { "" } else { " | " };
-            let (workgroup, subgroup) = if thread >= self.lanes { self.other_place } else { (0, 0) };
-            let _ = write!(text, "{separator}P{thread}@sg {subgroup}, wg {workgroup}, qf 0");
-        }
-        text.push_str(" ;\n");
-        for row in 0..rows {
-            for (thread, lines) in self.lines.iter().enumerate() {
-                let separator = if thread == 0 { "" } else { " | " };
-                let _ = write!(text, "{separator}{}", lines.get(row).map_or("", String::as_str));
-            }
-            text.push_str(" ;\n");
-        }
-        text.push_str("exists (x == 1 /\\ y == 1)\n");
-        text
     }
 }

@@ -1,7 +1,7 @@
 //! Threads of each corner case.
 
-use super::program_columns::ProgramColumns;
 use crate::generate::SplitMix64;
+use crate::generate::columns::{ProgramColumn, ProgramColumns};
 
 /// Returns a flag of semantics with a low probability.
 fn pick_flag(random: &mut SplitMix64, percent: usize, flag: &'static str) -> &'static str {
@@ -182,7 +182,7 @@ impl ProgramColumns {
         self.add_agents(random, count);
         self.declarations = vec!["buffer x = 0".to_owned(), "buffer f = 0".to_owned()];
         let expected = random.pick(&[1, 2]);
-        self.push_line(0, "st.nonpriv.sc0 x, 1".to_owned());
+        self.push_line(0, "st.nonpriv.sc0 x, 1");
         self.push_line(0, format!("st.atom.rel.dv.sc0.semsc0.semav f, {expected}"));
         for agent in 1..count {
             let register = self.columns[agent].new_register();
@@ -209,7 +209,7 @@ impl ProgramColumns {
             self.push_line(agent, format!("rmw.atom.{modifiers} {register}, f, {compared}, {written}"));
             self.columns[agent].guard_rest(&register, expected);
             if random.chance(12) {
-                self.push_line(agent, "membar.acq.dv.semsc0.semvis".to_owned());
+                self.push_line(agent, "membar.acq.dv.semsc0.semvis");
             }
             let line = match random.chance(if count == 3 { 90 } else { 70 }) {
                 true => "ld.nonpriv.sc0 r9, x".to_owned(),
@@ -232,7 +232,7 @@ impl ProgramColumns {
         if random.chance(50) {
             self.declarations.push(format!("P1:{counter} = 0"));
         }
-        self.push_line(0, "st.nonpriv.sc0 x, 1".to_owned());
+        self.push_line(0, "st.nonpriv.sc0 x, 1");
         let writes = random.pick(&[1, 1, 2]);
         for value in 1..=writes {
             let line = match random.chance(60) {
@@ -241,7 +241,7 @@ impl ProgramColumns {
             };
             self.push_line(0, line);
         }
-        self.push_line(1, "LC00:".to_owned());
+        self.push_line(1, "LC00:");
         let load = match random.chance(60) {
             true => format!("ld.atom.acq.dv.sc0.semsc0.semvis {seen}, f"),
             false => format!("ld.atom.dv.sc0 {seen}, f"),
@@ -268,10 +268,10 @@ impl ProgramColumns {
             _ => format!("bne {seen}, {}, LC00", if counts { writes } else { turns }),
         };
         self.push_line(1, back);
-        self.push_line(1, "LC01:".to_owned());
+        self.push_line(1, "LC01:");
         if random.chance(50) {
             self.columns[1].guard_rest(seen, writes);
-            self.push_line(1, "ld.nonpriv.sc0 r3, x".to_owned());
+            self.push_line(1, "ld.nonpriv.sc0 r3, x");
             self.columns[1].close_guards();
         }
         self.question = format!("P1:{seen} == 1 /\\ f == 1");
@@ -302,7 +302,7 @@ impl ProgramColumns {
         };
         for agent in 0..count {
             if agent == 0 {
-                self.push_line(0, "st.nonpriv.sc0 x, 1".to_owned());
+                self.push_line(0, "st.nonpriv.sc0 x, 1");
             } else {
                 let (flag, value) = flags[agent - 1].clone();
                 let scope =
@@ -326,9 +326,9 @@ impl ProgramColumns {
                 };
                 self.push_line(agent, line);
             } else if random.chance(70) {
-                self.push_line(agent, "ld.nonpriv.sc0 r1, x".to_owned());
+                self.push_line(agent, "ld.nonpriv.sc0 r1, x");
             } else {
-                self.push_line(agent, "st.nonpriv.sc0 x, 2".to_owned());
+                self.push_line(agent, "st.nonpriv.sc0 x, 2");
             }
             self.columns[agent].close_guards();
         }
@@ -356,8 +356,8 @@ impl ProgramColumns {
                 }
                 6 => {
                     // A dependency of syntax only: the value is always 1.
-                    self.push_line(agent, "xor r1, r0, r0".to_owned());
-                    self.push_line(agent, "add r1, r1, 1".to_owned());
+                    self.push_line(agent, "xor r1, r0, r0");
+                    self.push_line(agent, "add r1, r1, 1");
                     "r1".to_owned()
                 }
                 7 | 8 => {
@@ -411,7 +411,7 @@ impl ProgramColumns {
                 }
             }
             if flag && agent == 0 {
-                self.push_line(0, "st.atom.rel.dv.sc0.semsc0.semav f, 1".to_owned());
+                self.push_line(0, "st.atom.rel.dv.sc0.semsc0.semav f, 1");
             }
             self.columns[agent].close_guards();
         }
@@ -492,13 +492,12 @@ impl ProgramColumns {
         let is_noncoherent = random.chance(55);
         let property = if is_noncoherent { "host, noncoherent" } else { "host" };
         self.declarations = vec![format!("buffer x [{property}] = 0"), "buffer y [host] = 0".to_owned()];
-        let head = format!("P{count}@host");
-        self.columns.push(super::program_columns::ProgramColumn { head, ..Default::default() });
+        self.columns.push(ProgramColumn::default());
         for agent in 0..count {
             if random.chance(25) {
                 let masks = ["avdevice.host_write", "avdevice.host_write.shader_write", "avdevice"];
-                self.push_line(agent, random.pick(&masks).to_owned());
-                self.push_line(agent, random.pick(&["visdevice", "visdevice.shader_read"]).to_owned());
+                self.push_line(agent, random.pick(&masks));
+                self.push_line(agent, random.pick(&["visdevice", "visdevice.shader_read"]));
             }
             for _ in 0..random.pick(&[1, 1, 2]) {
                 self.emit_mapped_access(random, agent, count + 1);
@@ -506,10 +505,10 @@ impl ProgramColumns {
             if random.chance(75) {
                 let masks =
                     ["avdevice", "avdevice.shader_write", "avdevice.shader_read", "avdevice.memory_write"];
-                self.push_line(agent, random.pick(&masks).to_owned());
+                self.push_line(agent, random.pick(&masks));
                 let masks =
                     ["visdevice.host_read", "visdevice.host_read", "visdevice.host_write", "visdevice"];
-                self.push_line(agent, random.pick(&masks).to_owned());
+                self.push_line(agent, random.pick(&masks));
             }
         }
         for agent in 0..count {
@@ -517,7 +516,7 @@ impl ProgramColumns {
                 self.emit_mapped_access(random, count, count + 1);
             }
             if is_noncoherent && random.chance(75) {
-                self.push_line(count, random.pick(&["flush", "flush x", "flush x", "flush y"]).to_owned());
+                self.push_line(count, random.pick(&["flush", "flush x", "flush x", "flush y"]));
             }
             if random.chance(92) {
                 self.push_line(count, format!("submit P{agent}"));
