@@ -180,7 +180,7 @@ pub fn analyze(
     let module_verdict = choice.report.verdict;
     let is_wgsl = options.language == Some(ShaderLanguage::Wgsl);
     // The module of such a source has fewer races than the source.
-    let has_fewer_races = is_wgsl && module.has_component_stores();
+    let has_fewer_races = is_wgsl && (module.has_component_stores() || module.has_exchanges());
     let walked = (module_verdict == GridVerdict::Racy || has_fewer_races)
         .then(|| walk_by_language(request, module, options, &choice.options, &no_limit))
         .flatten();

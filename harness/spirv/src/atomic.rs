@@ -27,6 +27,8 @@ pub enum AtomicKind {
         unequal: u32,
         value: u32,
         comparator: u32,
+        /// True if it may fail although the values are equal.
+        is_weak: bool,
     },
     Update {
         function: AtomicFunction,

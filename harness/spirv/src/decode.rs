@@ -357,7 +357,12 @@ fn decode_atomic<'m>(op: Op, cursor: &mut OperandCursor<'m>) -> FamilyResult<'m>
             AtomicKind::Update { function, value: None }
         }
         (_, Some(function)) => AtomicKind::Update { function, value: Some(next()?) },
-        (_, None) => AtomicKind::CompareExchange { unequal: next()?, value: next()?, comparator: next()? },
+        (_, None) => AtomicKind::CompareExchange {
+            unequal: next()?,
+            value: next()?,
+            comparator: next()?,
+            is_weak: op == Op::AtomicCompareExchangeWeak,
+        },
     };
     Ok(Some(SpirvOperation::Atomic(AtomicAccess { pointer, scope, semantics, kind })))
 }

@@ -5,7 +5,8 @@
 //!
 //! - **WGSL** (Memory Model, "Private vs Non-Private"): plain accesses of storage buffers and textures are
 //!   non-private, available and visible in the workgroup. naga emits no `Coherent` for them. A store of a component
-//!   accesses the whole vector ([`SpirvModule::has_component_stores`]).
+//!   accesses the whole vector ([`SpirvModule::has_component_stores`]). An exchange may fail although the values are
+//!   equal (`atomicCompareExchangeWeak`, "may spuriously fail"); SPIR-V for Vulkan has only exchanges that do not.
 //! - **HLSL** (D3D11.3 functional specification, 7.14.4): a UAV without `globallycoherent` is coherent in the
 //!   group. dxc, slangc and glslang emit no `Coherent` for it. Its 32-bit parts are atomic (7.14.2): an
 //!   interlocked operation and a plain access, or two stores of one value, are a defined collision
@@ -37,6 +38,7 @@ impl SpirvModule {
             ShaderLanguage::Wgsl => {
                 module.plain_access_scope = Some(Scope::Workgroup);
                 module.widen_component_stores();
+                module.weaken_exchanges();
             }
             ShaderLanguage::Hlsl => {
                 module.plain_access_scope = Some(Scope::Workgroup);
@@ -56,6 +58,29 @@ impl SpirvModule {
             }
         }
         Some(module)
+    }
+
+    /// Returns true if the module exchanges a value for one that it compares with.
+    pub fn has_exchanges(&self) -> bool {
+        self.has_instruction(Op::AtomicCompareExchange)
+    }
+
+    /// Returns true if such an exchange may fail although the values are equal.
+    pub fn has_weak_exchanges(&self) -> bool {
+        self.has_instruction(Op::AtomicCompareExchangeWeak)
+    }
+
+    fn has_instruction(&self, op: Op) -> bool {
+        self.functions.values().flat_map(|function| &function.code).any(|instruction| instruction.op == op)
+    }
+
+    /// Makes each exchange one that may fail although the values are equal.
+    pub fn weaken_exchanges(&mut self) {
+        for instruction in self.functions.values_mut().flat_map(|function| &mut function.code) {
+            if instruction.op == Op::AtomicCompareExchange {
+                instruction.op = Op::AtomicCompareExchangeWeak;
+            }
+        }
     }
 
     /// Returns true if the language defines the collision of an atomic and a plain access, or of equal stores.

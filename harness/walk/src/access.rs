@@ -503,11 +503,11 @@ impl Interpreter<'_> {
             self.changes += 1;
             return Ok(());
         }
-        object.write_scalar(pointer.offset, bytes, bits, taint);
+        let is_equal = object.store_plain(pointer.offset, bytes, bits, taint);
         if let Some(class) = class {
             self.changes += u64::from(changed);
             let access_kind = self.plain_access_kind(class, coherent || pointer.coherent, true, operands)?;
-            self.repeated_store = (!changed).then_some(taint);
+            self.repeated_store = is_equal.then_some(taint);
             self.check_access(ctx, pointer, bytes, class, access_kind, false);
             self.repeated_store = None;
         }

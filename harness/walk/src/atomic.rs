@@ -12,14 +12,15 @@ use entry_point::{FindingCause, malformed, unsupported};
 use super::happens_before::{Epoch, ReleaseMessage};
 use super::program::DecodedInstruction;
 use super::race_check::MemoryAccessKind;
+use super::schedule::ScheduleRng;
 use super::shadow::WORD_BYTES;
 use super::state::{AtomicPlace, Interpreter, InvocationCtx};
 use super::step::Step;
 use super::sync::restrict_to_tracked_classes;
 use super::type_layout::{ScalarKind, TypeLayout};
 use super::value::{
-    COMPUTED_FROM_UNWRITTEN, ConcretePointer, ConcreteValue, INACTIVE_LANE, INPUT_MASK, LAST_VALUE,
-    PRIVATE_TAG, SCHEDULE_DEPENDENT, Taint, UNDEFINED, UNWRITTEN, undefined_source,
+    COMPUTED_FROM_UNWRITTEN, ConcretePointer, ConcreteValue, FAILED_WEAKLY, INACTIVE_LANE, INPUT_MASK,
+    LAST_VALUE, PRIVATE_TAG, SCHEDULE_DEPENDENT, Taint, UNDEFINED, UNWRITTEN, undefined_source,
 };
 
 /// Upper bound on the settled loads of a place that are recorded.
@@ -58,8 +59,10 @@ struct AtomicUpdate {
     old_taint: Taint,
     new: u64,
     reads: bool,
-    /// False for a load and a failed comparison.
+    /// False for a load and an exchange that fails.
     writes: bool,
+    /// True if an exchange fails although the values are equal.
+    fails_weakly: bool,
 }
 
 impl AtomicUpdate {
@@ -70,7 +73,8 @@ impl AtomicUpdate {
             AtomicKind::Load => old,
             AtomicKind::Store { .. } | AtomicKind::Exchange { .. } => self.value & mask(8 * self.bytes),
             AtomicKind::CompareExchange { .. } => {
-                self.writes = old == self.comparator;
+                self.fails_weakly &= old == self.comparator;
+                self.writes = old == self.comparator && !self.fails_weakly;
                 self.order = if self.writes { self.order } else { self.unequal };
                 self.value
             }
@@ -111,9 +115,11 @@ impl Interpreter<'_> {
         };
         let class = object.class;
         let (old, mut taint) = object.read_scalar(pointer.offset, update.bytes);
+        update.fails_weakly = self.chooses_weak_failure(ctx, update.kind);
         update.read(old, taint);
+        taint = taint & !FAILED_WEAKLY | if update.fails_weakly { FAILED_WEAKLY } else { 0 };
         self.report_undefined_update(ctx, &pointer, &update);
-        taint |= update.operand_taint;
+        taint |= update.operand_taint & !FAILED_WEAKLY;
         match class {
             Some(_) if update.changes_value() && self.is_probing() => self.changes += 1,
             Some(class) => taint |= self.update_shared(ctx, &pointer, class, &update),
@@ -166,7 +172,18 @@ impl Interpreter<'_> {
             new,
             reads,
             writes,
+            fails_weakly: false,
         })
+    }
+
+    /// Returns true if the schedule chooses that an exchange fails although the values are equal.
+    ///
+    /// None fails in the first schedule, and half of them do in each later one.
+    fn chooses_weak_failure(&self, ctx: &InvocationCtx<'_>, kind: AtomicKind) -> bool {
+        let may_fail = matches!(kind, AtomicKind::CompareExchange { is_weak: true, .. });
+        let number = u64::from(ctx.workgroup.invocations[ctx.index].number);
+        let seed = self.events.wrapping_mul(u64::from(self.rotation)).wrapping_add(number);
+        may_fail && self.rotation > 1 && !self.is_probing() && ScheduleRng::new(seed).next_below(2) == 0
     }
 
     pub(super) fn scope_of_id(&mut self, ctx: &mut InvocationCtx<'_>, id: u32) -> Step<Scope> {
@@ -276,32 +293,34 @@ impl Interpreter<'_> {
         update: &AtomicUpdate,
     ) {
         let AtomicUpdate { scope, order, reads, .. } = *update;
-        let found = self.releases.get(&place).cloned().unwrap_or_else(|| Rc::new([]));
+        let found = self.releases.get(&place).cloned();
+        let has_found = found.as_ref().is_some_and(|found| !found.is_empty());
         // The schedule decides which release is acquired, and whether a comparison stores.
         let is_comparison = matches!(update.kind, AtomicKind::CompareExchange { .. });
-        let depends = is_comparison || reads && !found.is_empty();
-        self.is_schedule_dependent |= depends && !self.is_single_invocation;
+        let depends = is_comparison || reads && has_found;
+        let is_weak = matches!(update.kind, AtomicKind::CompareExchange { is_weak: true, .. });
+        self.is_schedule_dependent |= is_weak || depends && !self.is_single_invocation;
         let acquires = reads && !self.setup.skip_race_checks;
         let releases = update.writes && !self.setup.skip_race_checks && !self.is_probing();
         let me = ctx.invocation_mut();
         if releases {
             me.make_available(scope, order, true);
         }
-        if acquires {
-            me.acquire_from_write(&found, scope, order);
+        if let Some(found) = found.as_ref().filter(|_| acquires) {
+            me.acquire_from_write(found, scope, order);
             let is_untracked = |release: &Rc<ReleaseMessage>| {
                 !order.classes.contains(class) || !release.classes.contains(class)
             };
             if found.iter().any(is_untracked) {
-                me.acquire_self_visible((place.0, place.1, place.2 / WORD_BYTES), &found, scope, order);
+                me.acquire_self_visible((place.0, place.1, place.2 / WORD_BYTES), found, scope, order);
             }
         }
         if releases {
             let mut stored = me.releases_of_write(class, scope, order);
             if reads {
-                stored.extend(found.iter().cloned());
+                stored.extend(found.iter().flat_map(|found| found.iter()).cloned());
             }
-            if !stored.is_empty() || !found.is_empty() {
+            if !stored.is_empty() || has_found {
                 self.releases.insert(place, super::sync::to_release_set(stored));
             }
         }
@@ -319,7 +338,11 @@ impl Interpreter<'_> {
         taint: Taint,
     ) {
         let cleared = if update.clears() { UNDEFINED | UNWRITTEN | COMPUTED_FROM_UNWRITTEN } else { 0 };
+        let defines_collisions = self.program.module.defines_collisions();
         if let Some(object) = self.object_mut(ctx, pointer.object).filter(|_| update.writes) {
+            if defines_collisions && object.class.is_some() {
+                object.save_plain_words(pointer.offset, update.bytes);
+            }
             object.write_scalar(pointer.offset, update.bytes, update.new, taint & !cleared);
         }
     }

@@ -11,7 +11,7 @@ use super::program::{DecodedInstruction, DecodedProgram};
 use super::state::{Interpreter, InvocationCtx};
 use super::step::Step;
 use super::type_layout::{ScalarKind, TypeLayout};
-use super::value::{ConcreteValue, INPUT_MASK, OPAQUE, Taint, result_taint};
+use super::value::{ConcreteValue, FAILED_WEAKLY, INPUT_MASK, OPAQUE, Taint, result_taint};
 
 /// Collects the components of a value in order.
 pub(super) fn flatten_components(value: &ConcreteValue, out: &mut Vec<(u64, Taint)>) {
@@ -52,6 +52,11 @@ impl Interpreter<'_> {
         }
         let arguments = &arguments[..operands.len()];
         let taint = arguments.iter().fold(0, |all, argument| all | argument.combined_taint());
+        if program.is_weak_success(instruction, operands)
+            && arguments[0].combined_taint() & FAILED_WEAKLY != 0
+        {
+            return Ok(ConcreteValue::from_bool(false, taint & !FAILED_WEAKLY));
+        }
         if taint & INPUT_MASK != 0 && self.setup.launch_taint.is_tracked() {
             let from = operands.first().map_or(32, |id| program.number_bits(*id));
             let bits = program.number_layout(inst.raw.ty).map_or(32, |of| of.1);

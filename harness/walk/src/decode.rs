@@ -183,6 +183,11 @@ impl Decoder<'_, '_> {
             SpirvOperation::Compute { instruction: Instruction::Core(Op::VectorTimesScalar), operands } => {
                 self.decode_arithmetic(inst, Instruction::Core(Op::FMul), operands)?
             }
+            SpirvOperation::Compute { instruction, operands }
+                if program.is_weak_success(instruction, operands) =>
+            {
+                return None;
+            }
             SpirvOperation::Compute { instruction, operands } => match instruction.is_componentwise() {
                 true => self.decode_arithmetic(inst, instruction, operands)?,
                 false => self.decode_reduction(inst, instruction, operands)?,

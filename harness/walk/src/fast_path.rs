@@ -144,8 +144,8 @@ impl FastPathCtx<'_> {
                     return None;
                 }
                 if !is_private {
-                    // The general path observes undefined and unwritten values.
-                    if taint & (SITE_MASK | COMPUTED_FROM_UNWRITTEN) != 0 {
+                    // The general path observes undefined and unwritten values, and compares with earlier plain stores.
+                    if taint & (SITE_MASK | COMPUTED_FROM_UNWRITTEN) != 0 || object.has_plain_words() {
                         return None;
                     }
                     let is_same = object.read_scalar(at.0, at.1) == (bits, taint);

@@ -424,8 +424,7 @@ impl Interpreter<'_> {
                 let (kept, known) = format.map_or((number, false), |format| format.quantize(index, number));
                 let of = if known { 0 } else { OPAQUE };
                 let at = offset + u64::from(bytes) * index as u64;
-                changed |= shared.read_scalar(at, bytes) != (kept, taint | of);
-                shared.write_scalar(at, bytes, kept, taint | of);
+                changed |= !shared.store_plain(at, bytes, kept, taint | of);
             }
         }
         self.changes += 1;

@@ -1,14 +1,18 @@
 //! Memory objects of a walk: bytes, a taint for each byte, and the access history.
 
+use std::collections::BTreeMap;
+
 use arithmetic::TexelFormat;
 use litmus::StorageClass;
 
-use super::shadow::ShadowMemory;
+use super::shadow::{ShadowMemory, WORD_BYTES};
 use super::value::{ConcretePointer, Taint, UNDEFINED, UNWRITTEN};
 use entry_point::inputs::Sampler;
 
 /// Upper bound on the size of all objects of a dispatch.
 pub(super) const MAX_BYTES: u64 = 1 << 31;
+/// Bytes of a word whose stores are compared.
+const WORD: usize = WORD_BYTES as usize;
 /// Bits of the address range of an object. The object starts in its middle, because shaders compute addresses
 /// before the start and return.
 const ADDRESS_BITS: u32 = 32;
@@ -58,6 +62,9 @@ pub(super) struct MemoryObject {
     /// Taint of each byte; empty if all are 0.
     pub taint: Vec<Taint>,
     pub shadow: ShadowMemory,
+    /// The words that atomics changed, with what they would hold without atomics. Only if the language defines the
+    /// collision of equal stores.
+    pub plain_words: BTreeMap<u64, [u8; WORD]>,
     pub coherent: bool,
     /// True if the length was given and not assumed.
     pub has_known_length: bool,
@@ -199,6 +206,39 @@ impl MemoryObject {
         all[..place.len()].copy_from_slice(place);
         let taint = self.taint.get(start..end).unwrap_or_default().iter().fold(0, |all, taint| all | taint);
         (u64::from_le_bytes(all), taint)
+    }
+
+    /// Returns true if atomics have changed words that plain stores may be compared with.
+    #[inline]
+    pub fn has_plain_words(&self) -> bool {
+        !self.plain_words.is_empty()
+    }
+
+    /// Saves the words of a range before an atomic changes them.
+    pub fn save_plain_words(&mut self, offset: u64, bytes: u32) {
+        let word = WORD as u64;
+        for at in offset / word..(offset + u64::from(bytes)).div_ceil(word) {
+            let contents = self.bytes.get((at * word) as usize..).and_then(<[u8]>::first_chunk).copied();
+            self.plain_words.entry(at).or_insert(contents.unwrap_or_default());
+        }
+    }
+
+    /// Performs a plain store. Returns true if the last plain stores of these bytes, or else the initial contents, are equal
+    /// to what it writes.
+    pub fn store_plain(&mut self, offset: u64, bytes: u32, value: u64, taint: Taint) -> bool {
+        let mut is_equal = self.read_scalar(offset, bytes) == (value, taint);
+        if self.has_plain_words() {
+            is_equal = true;
+            for (at, stored) in (offset..offset + u64::from(bytes.min(8))).zip(value.to_le_bytes()) {
+                let place = at as usize % WORD;
+                match self.plain_words.get_mut(&(at / WORD as u64)) {
+                    Some(word) => is_equal &= std::mem::replace(&mut word[place], stored) == stored,
+                    None => is_equal &= self.bytes.get(at as usize) == Some(&stored),
+                }
+            }
+        }
+        self.write_scalar(offset, bytes, value, taint);
+        is_equal
     }
 
     #[inline]

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use arithmetic::Instruction;
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
 use spirv_reader::{
-    CompositeOperation, ConstantValue, SourcePosition, Specialized, SpirvInstruction, SpirvModule,
-    SpirvOperation, SpirvType, switch_cases,
+    AtomicKind, CompositeOperation, ConstantValue, SourcePosition, Specialized, SpirvInstruction,
+    SpirvModule, SpirvOperation, SpirvType, switch_cases,
 };
 
 use super::slots::{GLOBAL_TAG, MAX_SPLIT_COMPONENTS, Slots};
@@ -87,6 +88,8 @@ pub(super) struct DecodedProgram<'m> {
     pub by_id: FxHashMap<u32, usize>,
     /// The slots of function variables that need no memory, and of pointers to their components.
     pub register_variables: FxHashMap<u32, Slots>,
+    /// The results of exchanges that may fail although the values are equal, with their comparators.
+    weak_exchanges: FxHashSet<[u32; 2]>,
     slots: Vec<Slots>,
     types: Vec<u32>,
     layouts: Vec<Option<TypeLayout>>,
@@ -112,6 +115,7 @@ impl<'m> DecodedProgram<'m> {
             non_observable: FxHashSet::default(),
             by_id: FxHashMap::default(),
             register_variables: FxHashMap::default(),
+            weak_exchanges: FxHashSet::default(),
             slots: vec![Slots::EMPTY; bound],
             types: vec![0; bound],
             layouts: vec![None; bound],
@@ -274,9 +278,20 @@ impl<'m> DecodedProgram<'m> {
                 Slots::EMPTY
             };
             let operation = self.module.operation(instruction);
+            if let SpirvOperation::Atomic(access) = operation
+                && let AtomicKind::CompareExchange { comparator, is_weak: true, .. } = access.kind
+            {
+                self.weak_exchanges.insert([instruction.result, comparator]);
+            }
             decoded.code.push(DecodedInstruction { raw: *instruction, result, operation });
         }
         Ok(decoded)
+    }
+
+    /// Returns true for the comparison that computes the success of an exchange that may fail although the values are equal.
+    pub fn is_weak_success(&self, instruction: Instruction, operands: &[u32]) -> bool {
+        instruction == Instruction::Core(Op::IEqual)
+            && operands.first_chunk().is_some_and(|pair| self.weak_exchanges.contains(pair))
     }
 
     /// Returns the slots of an id.

@@ -113,7 +113,7 @@ impl ScheduleRng {
         ScheduleRng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    fn next_below(&mut self, bound: usize) -> usize {
+    pub fn next_below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

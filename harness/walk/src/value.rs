@@ -24,6 +24,8 @@ pub(super) const COMPUTED_FROM_UNWRITTEN: Taint = 32;
 /// An atomic load read the value after every write so far, each of which happens before it. The value is the same in all
 /// schedules of the same writes.
 pub(super) const LAST_VALUE: Taint = 64;
+/// The result of an exchange that failed although the values were equal.
+pub(super) const FAILED_WEAKLY: Taint = 128;
 /// One bit for each site that read out of bounds or computed an undefined result. The last bit stands for all
 /// further sites.
 pub(super) const SITE_MASK: Taint = 0xffff_ff00;

@@ -50,6 +50,9 @@ pub(super) fn apply_changes(module: &SpirvModule, changes: &[&KernelChange]) -> 
     let mut changed = read_module(&edit.into_bytes()).ok()?;
     (changed.language, changed.is_by_language) = (module.language, module.is_by_language);
     changed.plain_access_scope = module.plain_access_scope;
+    if module.is_by_language && module.language == Some(ShaderLanguage::Wgsl) {
+        changed.weaken_exchanges();
+    }
     Some(changed)
 }
 

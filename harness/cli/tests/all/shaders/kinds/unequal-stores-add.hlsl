@@ -1,0 +1,10 @@
+// --grid 1
+// Racy: the stores differ, although an atomic between them writes what the second one stores.
+RWStructuredBuffer<uint> o : register(u0);
+[numthreads(64, 1, 1)]
+void main(uint t : SV_GroupIndex) {
+    uint old;
+    if (t == 0) o[0] = 5;
+    if (t == 1) InterlockedAdd(o[0], 1, old);
+    if (t == 2) o[0] = 6;
+}
