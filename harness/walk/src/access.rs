@@ -2,10 +2,11 @@
 
 use arithmetic::mask;
 use litmus::{Access, Scope, StorageClass};
-use spirv_reader::{MemoryOperands, SpirvModule};
+use spirv_reader::MemoryOperands;
 
 use super::race_check::{
-    AccessOrder, AccessRecord, AccessSite, DefinedCollisions, MemoryAccessKind, RaceCheck, SelfVisibleWrites,
+    AccessOrder, AccessRecord, AccessSite, DefinedCollisions, InvocationNumbering, MemoryAccessKind,
+    RaceCheck, SelfVisibleWrites,
 };
 use super::shadow::{ShadowMemory, WORD_BYTES};
 use entry_point::order::access_strength;
@@ -134,8 +135,10 @@ pub(super) struct Accessor<'v> {
     last_release: u32,
     views: &'v ClassMap<HappensBeforeView>,
     barrier_epochs: &'v ClassMap<u32>,
-    setup: &'v WalkSetup,
-    module: &'v SpirvModule,
+    has_fine_ordering: bool,
+    numbering: InvocationNumbering,
+    /// The collisions that the language defines in memory that all workgroups share.
+    collisions: DefinedCollisions,
 }
 
 impl<'v> Accessor<'v> {
@@ -143,14 +146,24 @@ impl<'v> Accessor<'v> {
         me: &Invocation,
         views: &'v ClassMap<HappensBeforeView>,
         barrier_epochs: &'v ClassMap<u32>,
-        setup: &'v WalkSetup,
-        module: &'v SpirvModule,
+        setup: &WalkSetup,
     ) -> Accessor<'v> {
         let (invocation, time, workgroup) = (me.number, me.current_time(), me.identity.workgroup_index);
         let epoch =
             Epoch { invocation, workgroup, time, barrier_epoch: 0, subgroup_start: invocation - me.lane };
         let (subgroup, last_release) = (me.subgroup, me.last_release);
-        Accessor { epoch, subgroup, last_release, views, barrier_epochs, setup, module }
+        let WalkSetup { has_fine_ordering, collisions, .. } = *setup;
+        let numbering = me.numbering;
+        Accessor {
+            epoch,
+            subgroup,
+            last_release,
+            views,
+            barrier_epochs,
+            has_fine_ordering,
+            numbering,
+            collisions,
+        }
     }
 
     /// Checks an access at every word and records it. Returns true if it is unordered with a non-commuting atomic,
@@ -166,14 +179,9 @@ impl<'v> Accessor<'v> {
         mut seen: Option<&mut Vec<(u64, (u32, u32))>>,
     ) -> (bool, Option<AccessConflict>) {
         let epoch = Epoch { barrier_epoch: self.barrier_epochs[class], ..self.epoch };
-        let of_loads = self.module.defines_collisions();
-        let of_stores = of_loads && class != StorageClass::Workgroup;
-        let collisions = DefinedCollisions {
-            of_loads,
-            of_stores,
-            of_equal_stores: of_stores && repeated_store.is_some(),
-            of_lanes: self.module.orders_lanes(),
-        };
+        let mut collisions = self.collisions;
+        collisions.of_stores &= class != StorageClass::Workgroup;
+        collisions.of_equal_stores = collisions.of_stores && repeated_store.is_some();
         let changes = site.kind.writes && repeated_store.is_none();
         let end = offset + u64::from(bytes);
         let (mut unordered, mut conflict) = (false, None);
@@ -187,9 +195,9 @@ impl<'v> Accessor<'v> {
             let race_check = RaceCheck {
                 view: &self.views[class],
                 self_visible: self_visible(word),
-                has_fine_ordering: self.setup.has_fine_ordering,
+                has_fine_ordering: self.has_fine_ordering,
                 last_release: self.last_release,
-                numbering: self.setup.numbering(),
+                numbering: self.numbering,
                 collisions,
             };
             if let Some(seen) = &mut seen {
@@ -579,7 +587,7 @@ impl Interpreter<'_> {
             _ => objects.get_mut((pointer.object & !WORKGROUP_TAG) as usize),
         };
         let Some(object) = object else { return false };
-        let accessor = Accessor::new(me, &me.views, barrier_epochs, self.setup, self.program.module);
+        let accessor = Accessor::new(me, &me.views, barrier_epochs, self.setup);
         let mut seen = Vec::new();
         let sees = self.setup.has_mixed_visibility && access_kind.is_published && reads;
         let site = AccessSite { instruction, calls, kind: access_kind, mask: 0 };

@@ -108,7 +108,7 @@ impl Interpreter<'_> {
     ) -> Step<()> {
         let program = self.program;
         let refusal = self.opaque_value_problem("a condition");
-        let refuse = || StepInterrupt::Refused(refusal.clone());
+        let refuse = || StepInterrupt::from(refusal.clone());
         let depth = start_state.frames.len();
         let frame = start_state.frames.last().ok_or(StepInterrupt::Ended)?;
         let code = &program.functions[frame.function].code;

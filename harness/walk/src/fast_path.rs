@@ -346,14 +346,14 @@ impl AccessChainOp {
     }
 }
 
-/// Follows an edge: updates loops and evaluates the phis of the target.
+/// Follows an edge: updates loops and evaluates the phis of the target. Returns `None` if a phi lacks a value.
 fn follow_edge(
     edge: &BlockEdge,
     frame: &mut CallFrame,
     function: &DecodedFunction<'_>,
     globals: &[ConcreteValue],
     entries: &mut BlockEntries,
-) -> Step<()> {
+) -> Option<()> {
     entries.count_entry(function.first_site as usize + edge.position);
     // The edge leaves every loop that does not enclose its target.
     while let Some((header, _)) = frame.loops.last() {
@@ -370,23 +370,25 @@ fn follow_edge(
         }
     }
     (frame.block, frame.at) = (edge.target, edge.first_non_phi);
-    let Some(moves) = &edge.phi_moves else {
-        return Err(malformed("OpPhi without its predecessor").into());
-    };
-    let missing = || StepInterrupt::from(malformed("OpPhi of an id without a value"));
+    let moves = edge.phi_moves.as_ref()?;
     // One move cannot overwrite the source of another, so it needs no temporary.
     if let [(to, from)] = moves[..] {
-        let value = read_slot(&frame.values, globals, from).cloned().ok_or_else(missing)?;
-        *frame.values.get_mut(to as usize).ok_or_else(missing)? = value;
+        let value = read_slot(&frame.values, globals, from).cloned()?;
+        *frame.values.get_mut(to as usize)? = value;
     } else if !moves.is_empty() {
         // Phis of a block read their operands simultaneously: all are read before any is written.
         let chosen = moves.iter().map(|(_, from)| read_slot(&frame.values, globals, *from).cloned());
-        let chosen: Vec<ConcreteValue> = chosen.collect::<Option<_>>().ok_or_else(missing)?;
+        let chosen: Vec<ConcreteValue> = chosen.collect::<Option<_>>()?;
         for ((to, _), value) in moves.iter().zip(chosen) {
-            *frame.values.get_mut(*to as usize).ok_or_else(missing)? = value;
+            *frame.values.get_mut(*to as usize)? = value;
         }
     }
-    Ok(())
+    Some(())
+}
+
+/// Returns the refusal of an edge whose target has a phi without a value for it.
+fn missing_phi() -> StepInterrupt {
+    malformed("OpPhi without a value for its predecessor").into()
 }
 
 impl Interpreter<'_> {
@@ -400,9 +402,8 @@ impl Interpreter<'_> {
         let me = &mut invocations[ctx.index];
         self.block_entries.invocation = me.number;
         let has_plain_checks = has_plain_checks && me.self_visible.is_empty();
-        let module = self.program.module;
         let accessor = match has_plain_checks {
-            true => Some(Accessor::new(me, &me.views, barrier_epochs, self.setup, module)),
+            true => Some(Accessor::new(me, &me.views, barrier_epochs, self.setup)),
             false => None,
         };
         let frame = me.frames.last_mut().ok_or(StepInterrupt::Ended)?;
@@ -425,7 +426,6 @@ impl Interpreter<'_> {
         };
         let mut executed = 0;
         let mut has_executed = true;
-        let mut jump_result = Ok(());
         while executed < most {
             let Some(decoded_op) = function.decoded.get(frame.at) else { break };
             let edge = match *decoded_op {
@@ -468,10 +468,7 @@ impl Interpreter<'_> {
             };
             let Some(edge) = function.edges.get(edge as usize) else { break };
             executed += 1;
-            jump_result = follow_edge(edge, frame, function, globals, &mut self.block_entries);
-            if jump_result.is_err() {
-                break;
-            }
+            follow_edge(edge, frame, function, globals, &mut self.block_entries).ok_or_else(missing_phi)?;
         }
         let FastPathCtx { accesses, changes, conflict, .. } = fast_path_ctx;
         let mut is_done = executed >= most;
@@ -484,7 +481,7 @@ impl Interpreter<'_> {
         }
         (self.steps, self.accesses) = (self.steps + executed, self.accesses + accesses);
         self.changes += changes;
-        jump_result.map(|()| is_done)
+        Ok(is_done)
     }
 
     /// Jumps to another block.
@@ -496,6 +493,6 @@ impl Interpreter<'_> {
         let Some(edge) = edge.and_then(|edge| function.edges.get(*edge as usize)) else {
             return Err(malformed("a branch to an id that is not a label").into());
         };
-        follow_edge(edge, frame, function, &self.globals, &mut self.block_entries)
+        follow_edge(edge, frame, function, &self.globals, &mut self.block_entries).ok_or_else(missing_phi)
     }
 }

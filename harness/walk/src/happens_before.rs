@@ -382,6 +382,11 @@ impl OrderingState {
         }
     }
 
+    /// Returns true if both share their allocations; false proves nothing.
+    pub fn ptr_eq(&self, other: &OrderingState) -> bool {
+        self.before.ptr_eq(&other.before) && ptr_eq_options(self.available.as_ref(), other.available.as_ref())
+    }
+
     /// Returns true if it includes everything that a state of the same subgroup includes.
     fn is_at_least(&self, other: &OrderingState) -> bool {
         let includes_available = match (&self.available, &other.available) {
@@ -510,10 +515,7 @@ impl HappensBeforeView {
 
     /// Returns true if both share their allocations; false proves nothing.
     pub fn ptr_eq(&self, other: &HappensBeforeView) -> bool {
-        let (mine, theirs) = (&self.ordering, &other.ordering);
-        mine.before.ptr_eq(&theirs.before)
-            && ptr_eq_options(mine.available.as_ref(), theirs.available.as_ref())
-            && ptr_eq_options(self.visible.as_ref(), other.visible.as_ref())
+        self.ordering.ptr_eq(&other.ordering) && ptr_eq_options(self.visible.as_ref(), other.visible.as_ref())
     }
 }
 

@@ -131,7 +131,7 @@ pub(super) struct RaceCheck<'v> {
 }
 
 /// The unordered accesses of one word that are no data race by the source language.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct DefinedCollisions {
     /// An atomic and a plain load.
     pub of_loads: bool,
@@ -182,9 +182,9 @@ pub(super) fn classify_pair(
         return AccessOrder::Ordered;
     }
     let (one, other) = (earlier.domain_ids(), later.domain_ids());
-    let joined = scope_includes(a.scope, one, other) && scope_includes(b.scope, one, other);
-    if a.is_atomic && b.is_atomic && joined && earlier.site.mask == later.site.mask && a.is_wide == b.is_wide
-    {
+    let are_atomics_of_one_size =
+        a.is_atomic && b.is_atomic && earlier.site.mask == later.site.mask && a.is_wide == b.is_wide;
+    if are_atomics_of_one_size && scope_includes(a.scope, one, other) && scope_includes(b.scope, one, other) {
         return AccessOrder::MutualAtomics;
     }
     let workgroup = later.epoch.workgroup;

@@ -426,25 +426,34 @@ impl Interpreter<'_> {
 
     /// Completes a workgroup barrier if all invocations have arrived or ended.
     fn complete_workgroup_barrier(&mut self, workgroup: &mut WorkgroupState) -> Result<bool, Refusal> {
-        let mut waiting = Vec::with_capacity(workgroup.invocations.len());
-        for index in 0..workgroup.invocations.len() {
-            match (&workgroup.invocations[index].state, self.waiting_at(workgroup, index)) {
-                (InvocationState::Ended, _) => {}
-                (_, Some((instance, operation, site)))
-                    if is_whole_barrier(&operation)
-                        && self.control_barrier_at(site)?.0 == Scope::Workgroup =>
+        let mut waiting: Vec<(&Rc<Vec<u32>>, usize, u32)> = Vec::with_capacity(workgroup.invocations.len());
+        for (index, invocation) in workgroup.invocations.iter().enumerate() {
+            let site = match (&invocation.state, waiting.last()) {
+                (InvocationState::Ended, _) => continue,
+                // Most lanes wait at one instance, whose site is known.
+                (InvocationState::Waiting(instance), Some((known, _, site)))
+                    if Rc::ptr_eq(instance, known) =>
                 {
-                    waiting.push((instance, index, site));
+                    Some((instance, *site))
                 }
-                // Some invocation can still run.
-                _ => return Ok(false),
-            }
+                _ => match self.waiting_at(workgroup, index) {
+                    Some((instance, operation, site)) if is_whole_barrier(&operation) => {
+                        let scope = self.control_barrier_at(site)?.0;
+                        (scope == Scope::Workgroup).then_some((instance, site))
+                    }
+                    _ => None,
+                },
+            };
+            // Some invocation can still run.
+            let Some((instance, site)) = site else { return Ok(false) };
+            waiting.push((instance, index, site));
         }
         // Of several dynamic instances, the earliest one is completed first. The smallest dynamic instance is
         // the earliest position, so lagging lanes catch up before others continue.
-        let Some((instance, _, site)) = waiting.iter().min_by_key(|one| one.0).copied() else {
-            return Ok(false);
-        };
+        let is_earlier = |one: &Rc<Vec<u32>>, other| !Rc::ptr_eq(one, other) && one < other;
+        let earliest =
+            waiting.iter().reduce(|first, one| if is_earlier(one.0, first.0) { one } else { first });
+        let Some((instance, _, site)) = earliest.copied() else { return Ok(false) };
         let together: Vec<usize> = waiting.iter().filter(|one| one.0 == instance).map(|one| one.1).collect();
         let all = workgroup.invocations.len();
         if together.len() < all {
@@ -647,7 +656,7 @@ fn control_fingerprint(invocation: &Invocation, program: &DecodedProgram<'_>) ->
 
 fn into_problem(step: Step<()>) -> Result<(), Problem> {
     match step {
-        Err(StepInterrupt::Refused(problem)) => Err(problem),
+        Err(StepInterrupt::Refused(problem)) => Err(*problem),
         _ => Ok(()),
     }
 }

@@ -25,6 +25,7 @@ use super::influence::InputInfluence;
 use super::launch_taint::LaunchTaint;
 use super::memory::MemoryObject;
 use super::program::DecodedProgram;
+use super::race_check::DefinedCollisions;
 use super::slots::GLOBAL_TAG;
 use objects::ObjectBuilder;
 
@@ -108,6 +109,12 @@ pub(super) fn with_interpreter<T>(
         function: entry,
         workgroup_variables: of_workgroup,
         private_variables: of_invocation,
+        collisions: DefinedCollisions {
+            of_loads: module.defines_collisions(),
+            of_stores: module.defines_collisions(),
+            of_equal_stores: false,
+            of_lanes: module.orders_lanes(),
+        },
         has_fine_ordering: has_fine_ordering(module, &specialized),
         has_only_workgroup_barriers: has_only_workgroup_barriers(module, &specialized),
         has_mixed_visibility: has_mixed_visibility(module, &specialized),

@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 
 use super::happens_before::Epoch;
 use super::race_check::{
-    AccessOrder, AccessRecord, AccessSite, InvocationNumbering, MemoryAccessKind, RaceCheck, RaceCheckResult,
-    classify_pair,
+    AccessOrder, AccessRecord, AccessSite, DefinedCollisions, InvocationNumbering, MemoryAccessKind,
+    RaceCheck, RaceCheckResult, classify_pair,
 };
 
 /// Bytes per word of the access history.
@@ -75,6 +75,25 @@ pub(super) struct ShadowCell {
     has_write: bool,
     /// The invocation that last changed the value, plus one; 0 for none.
     last_writer: u32,
+    /// The last access, if it conflicted with none and is not recorded, as enough others of its kind are.
+    surplus: Option<SurplusAccess>,
+}
+
+/// An access that changes nothing about a history, whichever invocation without a record of the subgroup makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SurplusAccess {
+    subgroup_start: u32,
+    time: u32,
+    barrier_epoch: u32,
+    kind: MemoryAccessKind,
+    mask: u8,
+}
+
+impl SurplusAccess {
+    fn of_record(record: &AccessRecord) -> SurplusAccess {
+        let Epoch { subgroup_start, time, barrier_epoch, .. } = record.epoch;
+        SurplusAccess { subgroup_start, time, barrier_epoch, kind: record.site.kind, mask: record.site.mask }
+    }
 }
 
 /// Words per page, one bit each.
@@ -381,6 +400,11 @@ impl ShadowCell {
     /// Checks an access against the history and records it.
     pub fn record_access(&mut self, new: &AccessRecord, sight: RaceCheck<'_>) -> RaceCheckResult {
         let mut result = RaceCheckResult::default();
+        let access = SurplusAccess::of_record(new);
+        let has_own = self.groups.iter().any(|group| group.lane_bit(new.epoch.invocation) != 0);
+        if !has_own && self.surplus == Some(access) {
+            return result;
+        }
         // Two reads never conflict, so a word without writes needs no scan.
         if self.has_write || new.site.kind.writes {
             for group in self.groups.iter() {
@@ -392,7 +416,16 @@ impl ShadowCell {
                 }
             }
         }
-        self.insert_record(new, sight);
+        let is_recorded = self.insert_record(new, sight);
+        // Without finer order, only barriers distinguish the views of the lanes of a subgroup.
+        let is_surplus = !is_recorded
+            && !has_own
+            && !sight.has_fine_ordering
+            && sight.collisions == DefinedCollisions::default()
+            && result.conflict.is_none()
+            && !result.is_unordered
+            && (!new.site.kind.writes || self.groups.iter().all(|group| group.site.kind.is_atomic));
+        self.surplus = is_surplus.then_some(access);
         result
     }
 
@@ -420,7 +453,8 @@ impl ShadowCell {
             .map(|(_, record)| (record.epoch.invocation, record.epoch.time))
     }
 
-    fn insert_record(&mut self, new: &AccessRecord, race_check: RaceCheck<'_>) {
+    /// Records an access. Returns false if the history stays without it.
+    fn insert_record(&mut self, new: &AccessRecord, race_check: RaceCheck<'_>) -> bool {
         let AccessRecord { epoch: moment, site: way, .. } = *new;
         if way.kind.writes && !way.kind.is_private {
             self.drop_covered(new, race_check);
@@ -433,15 +467,15 @@ impl ShadowCell {
         // after the new access are ordered after both.
         if let Some(group) = same_kind.find(|group| group.lane_bit(moment.invocation) != 0) {
             if group.time == moment.time && group.barrier_epoch == moment.barrier_epoch && group.site == way {
-                return;
+                return true;
             }
             group.lanes &= !group.lane_bit(moment.invocation);
             self.groups.retain(|group| group.lanes != 0);
             self.push_record(new);
-            return;
+            return true;
         }
         if !race_check.has_fine_ordering && !self.has_room_for(new, race_check.numbering) {
-            return;
+            return false;
         }
         // The bound limits the cost of a check. Beyond it races may be missed, but none is
         // invented.
@@ -449,6 +483,7 @@ impl ShadowCell {
             self.has_write |= way.kind.writes;
             self.push_record(new);
         }
+        true
     }
 
     /// Drops earlier accesses that a new write represents.

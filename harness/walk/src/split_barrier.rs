@@ -31,7 +31,7 @@ impl Interpreter<'_> {
         self.changes += 1;
         let site = self.current_site(&ctx.workgroup.invocations[ctx.index]);
         let (scope, barrier) =
-            self.control_barrier_at(site).map_err(|refusal| StepInterrupt::Refused(refusal.what))?;
+            self.control_barrier_at(site).map_err(|refusal| StepInterrupt::from(refusal.what))?;
         let invocation = ctx.invocation_mut();
         let all = invocation.arrive_at_split_barrier(barrier);
         // The number of earlier arrivals is the number of this round.

@@ -19,7 +19,7 @@ use super::influence::InputInfluence;
 use super::launch_taint::LaunchTaint;
 use super::memory::{MemoryObject, PrivateObjects};
 use super::program::DecodedProgram;
-use super::race_check::{InvocationNumbering, SelfVisibleWrites};
+use super::race_check::{DefinedCollisions, InvocationNumbering, SelfVisibleWrites};
 use super::report::RequiredSize;
 use super::slots::Slots;
 use super::step::{Step, StepInterrupt};
@@ -193,6 +193,8 @@ pub(super) struct WalkSetup {
     /// Variables of each workgroup and of each invocation, in the order of their objects.
     pub workgroup_variables: Vec<u32>,
     pub private_variables: Vec<u32>,
+    /// The collisions that the source language defines in memory that all workgroups share.
+    pub collisions: DefinedCollisions,
     /// True if more than barriers of whole workgroups orders invocations.
     pub has_fine_ordering: bool,
     /// True if invocations wait for each other only at control barriers of the workgroup.

@@ -6,20 +6,21 @@ use entry_point::Problem;
 
 /// Why a step did not complete.
 pub(super) enum StepInterrupt {
-    Refused(Problem),
+    /// Boxed: steps return by value, and refusals are rare.
+    Refused(Box<Problem>),
     Waits,
     Ended,
 }
 
 impl From<Problem> for StepInterrupt {
     fn from(problem: Problem) -> StepInterrupt {
-        StepInterrupt::Refused(problem)
+        StepInterrupt::Refused(Box::new(problem))
     }
 }
 
 impl From<SpirvProblem> for StepInterrupt {
     fn from(problem: SpirvProblem) -> StepInterrupt {
-        StepInterrupt::Refused(problem.into())
+        Problem::from(problem).into()
     }
 }
 

@@ -5,7 +5,6 @@
 //! attaches to later atomics, an acquire fence takes what earlier atomics read. Releases of one subgroup with
 //! equal scope and classes may be merged, which bounds memory.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use litmus::{Order, Scope, Semantics, StorageClass};
@@ -323,36 +322,42 @@ fn join_workgroup(
 ) {
     let Some(first) = together.first() else { return };
     let number = workgroup.invocations[*first].identity.workgroup_index;
+    let subgroup_of = |index: &usize| workgroup.invocations[*index].subgroup;
+    let subgroups: Vec<&[usize]> =
+        together.chunk_by(|one, next| subgroup_of(one) == subgroup_of(next)).collect();
     for class in CLASSES.intersection(semantics.classes).iter() {
         workgroup.barrier_epochs[class] += 1;
         let epoch = workgroup.barrier_epochs[class];
         let mut all = OrderingState::default();
-        let mut subgroups: BTreeMap<u32, OrderingState> = BTreeMap::new();
-        for index in together {
-            let invocation = &workgroup.invocations[*index];
-            let ordering = &invocation.views[class].ordering;
-            all.join_from(number, ordering, number, domain_level(Scope::Workgroup));
-            let own = subgroups.entry(invocation.number - invocation.lane).or_default();
-            // Availability in a subgroup's domain matters to that subgroup only, so it is joined
-            // per subgroup.
-            own.join_available(number, ordering, number, domain_level(Scope::Subgroup));
-        }
+        let join_lanes = |lanes: &&[usize]| {
+            let (mut own, mut last) = (OrderingState::default(), None);
+            for index in *lanes {
+                let ordering = &workgroup.invocations[*index].views[class].ordering;
+                // Most lanes of a subgroup have one state.
+                if last.replace(ordering).is_some_and(|last| ordering.ptr_eq(last)) {
+                    continue;
+                }
+                all.join_from(number, ordering, number, domain_level(Scope::Workgroup));
+                // Availability in a subgroup's domain matters to that subgroup only, so it is joined
+                // per subgroup.
+                own.join_available(number, ordering, number, domain_level(Scope::Subgroup));
+            }
+            own
+        };
+        let own_states: Vec<OrderingState> = subgroups.iter().map(join_lanes).collect();
         all.before.barrier_epoch = epoch;
         if semantics.make_available {
             all.publish_workgroup(domain_level(scope), epoch);
         }
-        for (first, own) in &mut subgroups {
+        for (lanes, own) in subgroups.iter().zip(&own_states) {
             let mut ordering = all.clone();
             ordering.join_available(number, own, number, domain_level(Scope::Subgroup));
-            if semantics.make_available {
-                ordering.publish_subgroup(*first, epoch);
+            let first = lanes.first().map(|index| &workgroup.invocations[*index]);
+            if let Some(first) = first.filter(|_| semantics.make_available) {
+                ordering.publish_subgroup(first.number - first.lane, epoch);
             }
-            *own = ordering;
-        }
-        for index in together {
-            let invocation = &mut workgroup.invocations[*index];
-            if let Some(past) = subgroups.get(&(invocation.number - invocation.lane)) {
-                invocation.views[class].ordering = past.clone();
+            for index in *lanes {
+                workgroup.invocations[*index].views[class].ordering = ordering.clone();
             }
         }
     }
