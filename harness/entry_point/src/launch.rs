@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
+use rspirv::spirv::BuiltIn;
 use spirv_reader::{
-    BarrierPart, SourcePosition, Specialized, SpirvConstant, SpirvModule, SpirvOperation, Stage,
-    annotations::Initial, extended_instruction_number,
+    BarrierPart, BuiltInComponents, SourcePosition, Specialized, SpirvConstant, SpirvModule, SpirvOperation,
+    Stage, annotations::Initial, extended_instruction_number,
 };
 
 use crate::error::{Problem, Refusal, unsupported};
+use crate::finding::InvocationId;
 use crate::layout::local_size_of;
 use crate::options::AnalysisOptions;
 
@@ -84,6 +86,65 @@ impl<'a> LaunchParameters<'a> {
             grid,
             config,
             is_annotated: annotated,
+        })
+    }
+}
+
+/// The shape of a launch, as built-in inputs show it to invocations.
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchShape {
+    pub stage: Stage,
+    pub grid: [u32; 3],
+    pub local_size: [u32; 3],
+    pub subgroup_size: u32,
+}
+
+impl LaunchShape {
+    /// Returns a built-in vector of sizes or positions; `None` for other built-ins.
+    pub fn position(&self, built_in: BuiltIn, me: &InvocationId) -> Option<[u32; 3]> {
+        Some(match built_in {
+            BuiltIn::NumWorkgroups => self.grid,
+            BuiltIn::WorkgroupSize => self.local_size,
+            BuiltIn::WorkgroupId => me.workgroup,
+            BuiltIn::LocalInvocationId => me.local,
+            BuiltIn::GlobalInvocationId => [0, 1, 2].map(|axis: usize| {
+                me.workgroup[axis].wrapping_mul(self.local_size[axis]).wrapping_add(me.local[axis])
+            }),
+            _ => return None,
+        })
+    }
+
+    /// Returns the components of a built-in input; `None` for one that is not computed.
+    ///
+    /// The components are empty if the value is unknown.
+    pub fn built_in_components(&self, built_in: BuiltIn, me: &InvocationId) -> Option<BuiltInComponents> {
+        if let Some(components) = self.stage.built_in_components(built_in, me.workgroup) {
+            return Some(components);
+        }
+        if let Some(position) = self.position(built_in, me) {
+            return Some(position.map(Some).to_vec());
+        }
+        let size = self.subgroup_size.max(1);
+        let lane = me.local_index % size;
+        // A mask of lanes has four words of 32 bits, for every size of the subgroup.
+        let lanes = |lanes: Range<u32>| {
+            let bits = lanes.fold(0_u128, |all, lane| all | 1 << lane);
+            [0, 32, 64, 96].map(|first| Some((bits >> first) as u32)).to_vec()
+        };
+        let count: u32 = self.local_size.iter().fold(1, |all, size| all.saturating_mul(*size));
+        Some(match built_in {
+            BuiltIn::LocalInvocationIndex => vec![Some(me.local_index)],
+            BuiltIn::SubgroupSize => vec![Some(self.subgroup_size)],
+            BuiltIn::NumSubgroups => vec![Some(count.div_ceil(size))],
+            BuiltIn::SubgroupId => vec![Some(me.local_index / size)],
+            BuiltIn::SubgroupLocalInvocationId => vec![Some(lane)],
+            BuiltIn::SubgroupEqMask => lanes(lane..lane + 1),
+            BuiltIn::SubgroupLtMask => lanes(0..lane),
+            BuiltIn::SubgroupLeMask => lanes(0..lane + 1),
+            BuiltIn::SubgroupGtMask => lanes(lane + 1..size),
+            BuiltIn::SubgroupGeMask => lanes(lane..size),
+            BuiltIn::DeviceIndex | BuiltIn::ViewIndex => vec![Some(0)],
+            _ => return None,
         })
     }
 }

@@ -36,6 +36,20 @@ pub fn local_size_of(
     Ok(Specialized::new(module, by_id, by_result, None)?.local_size(function)?)
 }
 
+/// Returns a module with the constants that options give, for the workgroups of its entry point.
+///
+/// # Errors
+/// Fails if the entry point or the constants are malformed.
+pub fn specialize<'m>(
+    module: &'m SpirvModule,
+    options: &AnalysisOptions,
+) -> Result<Specialized<'m>, Refusal> {
+    let function = module.find_entry(options.entry.as_deref())?.function;
+    let (by_id, by_result) = (&options.specialization, HashMap::new());
+    let local_size = local_size_of(module, by_id, &by_result, function)?;
+    Ok(Specialized::new(module, by_id, &by_result, Some(local_size))?)
+}
+
 /// Returns true if a variable is an array of descriptors.
 pub fn is_descriptor_array(module: &SpirvModule, variable: u32, ty: u32) -> bool {
     let Some(found) = module.variables.get(&variable).filter(|found| found.ty == ty) else {
@@ -134,10 +148,7 @@ pub fn element_names(
     options: &AnalysisOptions,
     places: &[(u32, u32, u32, u64)],
 ) -> Result<Vec<String>, Refusal> {
-    let function = module.find_entry(options.entry.as_deref())?.function;
-    let by_result = HashMap::new();
-    let local_size = local_size_of(module, &options.specialization, &by_result, function)?;
-    let specialized = Specialized::new(module, &options.specialization, &by_result, Some(local_size))?;
+    let specialized = specialize(module, options)?;
     let mut variables: HashMap<(u32, u32), u32> = HashMap::new();
     for id in module.variables.keys() {
         let decorations = module.decorations_of(*id);

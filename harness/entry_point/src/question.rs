@@ -6,7 +6,7 @@ use arithmetic::mask;
 use litmus::{Comparison, Condition, Question, QuestionKind, Span, Term};
 
 use crate::error::{Problem, Refusal};
-use crate::layout::{MemoryCell, ObjectId, local_size_of};
+use crate::layout::{MemoryCell, ObjectId, specialize};
 use crate::open_memory::OpenPart;
 use crate::options::AnalysisOptions;
 use spirv_reader::annotations::{Formula, FormulaTerm, PathStep, Quantifier};
@@ -170,12 +170,7 @@ fn with_names<T>(
     options: &AnalysisOptions,
     then: impl FnOnce(&NameScope<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    let function = module.find_entry(options.entry.as_deref())?.function;
-    let (by_id, by_result) = (&options.specialization, HashMap::new());
-    let local_size = local_size_of(module, by_id, &by_result, function)?;
-    let specialized = Specialized::new(module, by_id, &by_result, Some(local_size));
-    let specialized = specialized?;
-    then(&NameScope { specialized: &specialized, canonical: &HashMap::new() })
+    then(&NameScope { specialized: &specialize(module, options)?, canonical: &HashMap::new() })
 }
 
 /// The source of a command line claim.

@@ -6,13 +6,16 @@ use arithmetic::mask;
 use rspirv::spirv::{BuiltIn, StorageClass};
 use spirv_reader::{MemoryOperands, PointerComparison, SpirvInstruction, SpirvType, TypePart};
 
+use crate::constants::scalar_at;
+use crate::context::LiftContext;
 use crate::emit::{self, SCRATCH_REGISTER};
 use crate::executor::{Executor, Step};
 use crate::state::PathState;
 use crate::value::{NumberDomain, SymbolicNumber, SymbolicPointer, SymbolicValue, UndefOrigin, ValueSet};
+use entry_point::launch::{LaunchShape, invocation_share};
 use entry_point::layout::{MemoryCell, ObjectId, is_storage_image};
 use entry_point::order::access_strength;
-use entry_point::{FindingCause, Problem, launch, unsupported};
+use entry_point::{FindingCause, Problem, unsupported};
 
 /// Upper bound on the scalars of one access to private memory.
 const MAX_LEAVES: usize = 1 << 14;
@@ -488,7 +491,7 @@ impl Executor<'_> {
         let decorations = module.decorations_of(object.variable);
         if let Some(built_in) = decorations.built_in {
             let value = self.built_in_value(built_in)?;
-            return Ok(spec.scalar_at(&value, ty, offset)?);
+            return Ok(scalar_at(spec, &value, ty, offset)?);
         }
         if let SpirvType::Struct { members } = module.type_of_id(ty)?
             && let Some((index, at)) = spec.part_at(ty, offset, members.len() as u64)?
@@ -496,7 +499,7 @@ impl Executor<'_> {
             && let Some(built_in) = decorations.built_in
         {
             let value = self.built_in_value(built_in)?;
-            return Ok(spec.scalar_at(&value, at.ty, offset - at.offset)?);
+            return Ok(scalar_at(spec, &value, at.ty, offset - at.offset)?);
         }
         if self.context.stage.has_external_inputs() {
             return Ok(self.given_input(decorations.location, ty, offset)?);
@@ -511,8 +514,7 @@ impl Executor<'_> {
         let width = (spec.scalar_bits(ty)? / 8) as usize;
         let from = usize::try_from(offset).unwrap_or(usize::MAX);
         let size = spec.size_of(ty)?;
-        let part =
-            bytes.and_then(|bytes| launch::invocation_share(bytes, size, self.identity.workgroup_index));
+        let part = bytes.and_then(|bytes| invocation_share(bytes, size, self.identity.workgroup_index));
         let part = part.and_then(|part| part.get(from..from.checked_add(width)?));
         let number = |part: &[u8]| part.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte));
         Ok(part.map_or(SymbolicValue::Opaque, |part| SymbolicValue::Known(number(part))))
@@ -520,44 +522,17 @@ impl Executor<'_> {
 
     /// Returns a built-in input.
     fn built_in_value(&self, built_in: BuiltIn) -> Result<SymbolicValue, Problem> {
-        let me = self.identity;
-        if let Some(told) = self.context.stage.built_in_components(built_in, me.workgroup) {
-            let part = |number: &Option<u32>| {
-                number.map_or(SymbolicValue::Opaque, |number| SymbolicValue::Known(number.into()))
-            };
-            return Ok(match &told[..] {
-                [] => SymbolicValue::Opaque,
-                [one] => part(one),
-                parts => SymbolicValue::Composite(Rc::new(parts.iter().map(part).collect())),
-            });
-        }
-        let vector = |of: [u32; 3]| {
-            SymbolicValue::Composite(Rc::new(
-                of.iter().map(|number| SymbolicValue::Known(u64::from(*number))).collect(),
-            ))
+        let &LiftContext { stage, grid, local_size, subgroup_size, .. } = self.context;
+        let shape = LaunchShape { stage, grid, local_size, subgroup_size };
+        let components = shape.built_in_components(built_in, self.identity);
+        let components = components.ok_or_else(|| unsupported(format!("built-in {built_in:?}")))?;
+        let part = |number: &Option<u32>| {
+            number.map_or(SymbolicValue::Opaque, |number| SymbolicValue::Known(number.into()))
         };
-        let scalar = |number: u32| SymbolicValue::Known(u64::from(number));
-        let setting = self.context;
-        Ok(match built_in {
-            BuiltIn::NumWorkgroups => vector(setting.grid),
-            BuiltIn::WorkgroupSize => vector(setting.local_size),
-            BuiltIn::WorkgroupId => vector(me.workgroup),
-            BuiltIn::LocalInvocationId => vector(me.local),
-            BuiltIn::GlobalInvocationId => {
-                let at = |axis: usize| {
-                    me.workgroup[axis].wrapping_mul(setting.local_size[axis]).wrapping_add(me.local[axis])
-                };
-                vector([at(0), at(1), at(2)])
-            }
-            BuiltIn::LocalInvocationIndex => scalar(me.local_index),
-            BuiltIn::SubgroupSize => scalar(setting.subgroup_size),
-            BuiltIn::NumSubgroups => {
-                scalar(setting.invocation_count().div_ceil(setting.subgroup_size.max(1)))
-            }
-            BuiltIn::SubgroupId => scalar(me.local_index / setting.subgroup_size.max(1)),
-            BuiltIn::SubgroupLocalInvocationId => scalar(me.local_index % setting.subgroup_size.max(1)),
-            BuiltIn::DeviceIndex | BuiltIn::ViewIndex => scalar(0),
-            other => return Err(unsupported(format!("built-in {other:?}"))),
+        Ok(match &components[..] {
+            [] => SymbolicValue::Opaque,
+            [one] => part(one),
+            parts => SymbolicValue::Composite(Rc::new(parts.iter().map(part).collect())),
         })
     }
 }

@@ -7,11 +7,12 @@
 use std::collections::BTreeSet;
 
 use arithmetic::Instruction;
+use entry_point::layout::specialize;
 use entry_point::{AnalysisOptions, Refusal};
 use rspirv::spirv::Op;
-use spirv_reader::{SpirvModule, SpirvOperation, switch_cases};
+use spirv_reader::{Specialized, SpirvModule, SpirvOperation, switch_cases};
 
-use crate::context::{Assignment, LiftContext, with_context};
+use crate::context::Assignment;
 use crate::value::UndefOrigin;
 
 /// Values that are combined exhaustively, for a few unspecified inputs.
@@ -26,12 +27,12 @@ const MAX_ASSIGNMENTS: usize = 64;
 /// # Errors
 /// Fails if the entry point or its constants are malformed.
 pub fn compared_values(module: &SpirvModule, options: &AnalysisOptions) -> Result<Vec<u64>, Refusal> {
-    with_context(module, options, |context| Ok(candidate_values(context, &BTreeSet::new())))
+    Ok(candidate_values(&specialize(module, options)?, &BTreeSet::new()))
 }
 
 /// Returns values that may change a comparison, in addition to [`COMBINED_VALUES`].
-pub(crate) fn candidate_values(context: &LiftContext<'_>, queried_values: &BTreeSet<u64>) -> Vec<u64> {
-    let module = context.module();
+pub(crate) fn candidate_values(specialized: &Specialized<'_>, queried_values: &BTreeSet<u64>) -> Vec<u64> {
+    let module = specialized.module;
     let (mut constants, mut signed) = (BTreeSet::new(), false);
     let instructions = module
         .functions
@@ -73,7 +74,7 @@ pub(crate) fn candidate_values(context: &LiftContext<'_>, queried_values: &BTree
             _ => false,
         };
         if computes {
-            constants.extend(operands.iter().filter_map(|id| context.specialized.constant_number(*id)));
+            constants.extend(operands.iter().filter_map(|id| specialized.constant_number(*id)));
         }
     }
     // The values for which adding or subtracting a constant yields a queried value.

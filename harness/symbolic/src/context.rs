@@ -7,17 +7,17 @@ use std::rc::Rc;
 use arithmetic::mask;
 use rspirv::spirv::StorageClass;
 
-use crate::constants::{SymbolicModule, known_number};
+use crate::constants::{constant_value, initial_at, known_number, scalar_at};
 use crate::liveness::dead_variables;
 use crate::state::PathState;
 use crate::value::UndefOrigin;
 use entry_point::inputs::{DEFAULT_BYTES, ImageInput};
 use entry_point::interlock::InterlockExecutionMode;
-use entry_point::layout::{MemoryCell, ObjectId, is_descriptor_array, is_storage_image, local_size_of};
+use entry_point::layout::{MemoryCell, ObjectId, is_descriptor_array, is_storage_image};
 use entry_point::open_memory::OpenMemory;
-use entry_point::{AnalysisOptions, DeadlinePredicate, Problem, Refusal, malformed};
+use entry_point::{DeadlinePredicate, Problem, malformed};
 use spirv_reader::annotations::Initial;
-use spirv_reader::{SpirvModule, SpirvType, Stage, memory_class};
+use spirv_reader::{Specialized, SpirvModule, SpirvType, Stage, memory_class};
 
 /// One choice of unspecified values.
 pub(crate) type Assignment = BTreeMap<UndefOrigin, u64>;
@@ -27,9 +27,9 @@ type DeadVariables = RefCell<HashMap<(u32, u32), Rc<HashSet<u32>>>>;
 
 /// The context that all symbolic executors share.
 pub(crate) struct LiftContext<'a> {
-    pub specialized: &'a SymbolicModule<'a>,
+    pub specialized: &'a Specialized<'a>,
     pub stage: Stage,
-    /// See [`AnalysisOptions::stage_inputs`].
+    /// See [`AnalysisOptions::stage_inputs`](entry_point::AnalysisOptions::stage_inputs).
     pub stage_inputs: &'a BTreeMap<u32, Vec<u8>>,
     pub grid: [u32; 3],
     /// The interlock mode of the entry point.
@@ -143,10 +143,6 @@ impl<'a> LiftContext<'a> {
         self.canonical.values().filter(|first| **first == variable).count() > 1
     }
 
-    pub fn invocation_count(&self) -> u32 {
-        self.local_size.iter().fold(1, |product: u32, size| product.saturating_mul(*size))
-    }
-
     /// Returns the value chosen for an unspecified one; 0 by default.
     pub fn assigned_value(&self, origin: UndefOrigin) -> u64 {
         self.assignment.get(&origin).copied().unwrap_or(0)
@@ -193,7 +189,7 @@ impl<'a> LiftContext<'a> {
             ty = self.specialized.part_of(ty, 0)?.ty;
         }
         if let Some(initial) = self.inputs.get(&variable) {
-            let value = self.specialized.initial_at(initial, ty, cell.offset)?;
+            let value = initial_at(self.specialized, initial, ty, cell.offset)?;
             return Ok(value
                 .as_ref()
                 .and_then(known_number)
@@ -209,10 +205,10 @@ impl<'a> LiftContext<'a> {
             ));
         }
         if declared.initializer != 0 {
-            let Some(value) = self.specialized.constant_value(declared.initializer) else {
+            let Some(value) = constant_value(self.specialized, declared.initializer) else {
                 return Err(malformed("an initializer that is not a constant"));
             };
-            return Ok(known_number(&self.specialized.scalar_at(value, ty, cell.offset)?));
+            return Ok(known_number(&scalar_at(self.specialized, &value, ty, cell.offset)?));
         }
         let zero = matches!(declared.class, StorageClass::StorageBuffer | StorageClass::Uniform)
             || is_storage_image(module, declared.ty);
@@ -247,44 +243,4 @@ impl<'a> LiftContext<'a> {
         }
         None
     }
-}
-
-/// Calls `then` with a context that has only the layout of a module, to look up names.
-pub(crate) fn with_context<T>(
-    module: &SpirvModule,
-    options: &AnalysisOptions,
-    then: impl FnOnce(&LiftContext<'_>) -> Result<T, Refusal>,
-) -> Result<T, Refusal> {
-    let entry = module.find_entry(options.entry.as_deref())?;
-    let (function, stage) = (entry.function, entry.shader_stage());
-    let (by_id, by_result) = (&options.specialization, HashMap::new());
-    let local_size = local_size_of(module, by_id, &by_result, function)?;
-    let specialized = SymbolicModule::new(module, by_id, &by_result, Some(local_size))?;
-    then(&LiftContext {
-        specialized: &specialized,
-        stage,
-        stage_inputs: &options.stage_inputs,
-        reconverges_maximally: false,
-        sections: None,
-        grid: options.grid.unwrap_or([1; 3]),
-        local_size,
-        subgroup_size: options.subgroup_size.unwrap_or(1).max(1),
-        unroll: options.unroll,
-        unroll_open_loops: options.max_open_iterations(),
-        deadline: None,
-        keep_all: false,
-        keep_final: false,
-        open: options.open.as_ref(),
-        observed: BTreeSet::new(),
-        assignment: Assignment::new(),
-        inputs: HashMap::new(),
-        buffers: HashMap::new(),
-        push: BTreeMap::new(),
-        push_bytes: &options.push,
-        images: &options.images,
-        is_annotated: false,
-        canonical: HashMap::new(),
-        loops: HashMap::new(),
-        dead_variables: RefCell::default(),
-    })
 }

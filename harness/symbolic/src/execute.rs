@@ -9,6 +9,7 @@ use spirv_reader::{
     BarrierPart, CompositeOperation, MemoryOperands, SpirvInstruction, SpirvOperation, SpirvType,
 };
 
+use crate::constants::constant_value;
 use crate::emit;
 use crate::executor::{Executor, Step};
 use crate::state::PathState;
@@ -27,12 +28,12 @@ impl Executor<'_> {
         if let Some(value) = state.frames.last().and_then(|frame| frame.values.get(&id)) {
             return Ok(state.resolve_value(value));
         }
-        if let Some(constant) = self.specialized().constant_value(id) {
+        if let Some(constant) = constant_value(self.specialized(), id) {
             return Ok(match constant {
                 SymbolicValue::Undefined(UndefOrigin::Instruction(id, _)) => {
-                    SymbolicValue::Undefined(UndefOrigin::Instruction(*id, self.thread))
+                    SymbolicValue::Undefined(UndefOrigin::Instruction(id, self.thread))
                 }
-                other => other.clone(),
+                other => other,
             });
         }
         let module = self.context.module();

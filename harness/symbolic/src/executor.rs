@@ -13,10 +13,11 @@ use std::rc::Rc;
 
 use litmus::{ArithmeticOperation, InstructionKind, LocationId};
 use spirv_reader::{
-    BarrierPart, SourcePosition, SpirvInstruction, SpirvOperation, SpirvProblem, Stage, switch_cases,
+    BarrierPart, SourcePosition, Specialized, SpirvInstruction, SpirvOperation, SpirvProblem, Stage,
+    switch_cases,
 };
 
-use crate::constants::{SymbolicModule, part_of_value};
+use crate::constants::part_of_value;
 use crate::context::LiftContext;
 use crate::emit::{self, COUNT_REGISTER, END_LABEL};
 use crate::round::{Emitted, EmittedThread, Round, Segment, SharedMemoryFacts};
@@ -125,7 +126,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    pub fn specialized(&self) -> &'a SymbolicModule<'a> {
+    pub fn specialized(&self) -> &'a Specialized<'a> {
         self.context.specialized
     }
 

@@ -8,7 +8,6 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::constants::SymbolicModule;
 use crate::context::{Assignment, LiftContext};
 use crate::executor::Executor;
 use crate::lifted::{Lifted, LiftedCase, LiftedEntry};
@@ -21,7 +20,7 @@ use entry_point::launch::{LaunchParameters, positions_at, reflected_push_constan
 use entry_point::layout::MemoryCell;
 use entry_point::question::{NameScope, ResolvedQuestion};
 use entry_point::{AnalysisOptions, InvocationId, LiftFinding, Problem, Refusal, launch, unsupported};
-use spirv_reader::{SpirvModule, Stage};
+use spirv_reader::{Specialized, SpirvModule, Stage};
 
 /// Upper bound on the invocations of a grid: the engine's bound on threads.
 pub const MAX_INVOCATIONS: usize = 16;
@@ -44,7 +43,7 @@ pub fn lift(module: &SpirvModule, options: &AnalysisOptions) -> Result<Lifted, R
     let launch = LaunchParameters::new(module, options, function)?;
     let LaunchParameters { grid, local_size, config, .. } = launch;
     let (by_id, by_result) = (&launch.values_by_spec_id, &launch.values_by_result);
-    let specialized = SymbolicModule::new(module, by_id, by_result, config.map(|_| local_size))?;
+    let specialized = Specialized::new(module, by_id, by_result, config.map(|_| local_size))?;
     let invocations = match options.only_invocations.len() {
         0 => running_workgroups(options, stage, grid)
             .and_then(|running| enumerate_invocations(grid, running, local_size, stage))?,
@@ -135,7 +134,7 @@ fn lift_all_cases(mut context: LiftContext<'_>, entry: &LiftedEntry<'_>) -> Resu
             undefined.insert(UndefOrigin::from_cell(*cell));
         }
     }
-    let values = candidate_values::candidate_values(&context, &entry.question.compared_numbers());
+    let values = candidate_values::candidate_values(context.specialized, &entry.question.compared_numbers());
     for assignment in candidate_values::enumerate_assignments(&undefined, &values) {
         context.assignment = assignment;
         let next = lift_case(&context, entry, &mut findings, &mut BTreeSet::new())?;

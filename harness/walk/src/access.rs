@@ -2,7 +2,8 @@
 
 use arithmetic::mask;
 use litmus::{Access, Scope, StorageClass};
-use spirv_reader::MemoryOperands;
+use rspirv::spirv::Op;
+use spirv_reader::{MemoryOperands, SpirvType};
 
 use super::race_check::{
     AccessOrder, AccessRecord, AccessSite, DefinedCollisions, InvocationNumbering, MemoryAccessKind,
@@ -15,9 +16,9 @@ use entry_point::{FindingCause, InvocationId, Problem, malformed, unsupported};
 use super::happens_before::{ClassMap, Epoch, HappensBeforeView};
 use super::memory::{address_of_byte, resolve_address};
 use super::program::{DecodedInstruction, DecodedProgram};
+use super::scalar_kind::ScalarKind;
 use super::state::{Interpreter, Invocation, InvocationCtx, WORKGROUP_TAG, WalkSetup, WorkgroupState};
 use super::step::Step;
-use super::type_layout::{ScalarKind, TypeLayout};
 use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, NULL_OBJECT, PRIVATE_TAG, SITE_MASK, Taint};
 
 /// The end of the description of an access through an address that no buffer has.
@@ -31,64 +32,54 @@ pub(super) fn part_pointer(
     let mut inner = *pointer;
     // Only a pointer to an array element has a stride, by which `PtrAccessChain` steps.
     inner.stride = 0;
-    match program.type_layout(pointer.ty)? {
-        TypeLayout::Vector { element, count, bits, .. } => {
+    match program.module.type_of_id(pointer.ty)? {
+        SpirvType::Vector { element, count } => {
             let step = match pointer.matrix_stride {
                 // A column of a row-major matrix.
                 stride if stride > 0 && pointer.row_major => u64::from(stride),
-                _ => u64::from(bits / 8).max(1),
+                _ => program.type_size(*element),
             };
             inner.is_out_of_bounds |= index >= u64::from(*count);
             inner.offset = pointer.offset.wrapping_add(step.wrapping_mul(index));
             inner.ty = *element;
             inner.matrix_stride = 0;
         }
-        TypeLayout::Matrix { column, count, rows, bytes } => {
+        SpirvType::Matrix { column, count } => {
+            let Some(SpirvType::Vector { element, count: rows }) = program.module.types.get(column) else {
+                return Err(malformed("a matrix whose columns are not vectors"));
+            };
             // A row-major matrix is stored by rows: neighbouring columns lie one number apart, and
             // the numbers of a column one stride.
+            let bytes = program.type_size(*element) as u32;
             let own = if pointer.row_major { *count } else { *rows } * bytes;
             let stride = if pointer.matrix_stride > 0 { pointer.matrix_stride } else { own };
-            let step = if pointer.row_major { *bytes } else { stride };
+            let step = if pointer.row_major { bytes } else { stride };
             inner.is_out_of_bounds |= index >= u64::from(*count);
             inner.offset = pointer.offset.wrapping_add(u64::from(step).wrapping_mul(index));
             inner.ty = *column;
             inner.matrix_stride = stride;
         }
-        TypeLayout::Array { element, stride, length } => {
-            inner.is_out_of_bounds |= length.is_some_and(|length| index >= length);
-            inner.offset = pointer.offset.wrapping_add(stride.wrapping_mul(index));
-            inner.ty = *element;
-            inner.stride = *stride;
+        SpirvType::Array { .. } | SpirvType::RuntimeArray { .. } => {
+            let part = program.specialized.part_of(pointer.ty, 0)?;
+            inner.is_out_of_bounds |= part.length.is_some_and(|length| index >= length);
+            inner.stride = part.stride.unwrap_or(0);
+            inner.offset = pointer.offset.wrapping_add(inner.stride.wrapping_mul(index));
+            inner.ty = part.ty;
         }
-        TypeLayout::Struct { members } => {
-            let member =
-                members.get(index as usize).ok_or_else(|| malformed("an index beyond its composite"))?;
-            inner.offset = pointer.offset.wrapping_add(member.offset);
-            inner.ty = member.ty;
-            inner.coherent |= member.coherent;
-            if member.matrix_stride > 0 {
-                inner.matrix_stride = member.matrix_stride;
-                inner.row_major = member.row_major;
+        SpirvType::Struct { .. } => {
+            let part = program.specialized.part_of(pointer.ty, index)?;
+            inner.offset = pointer.offset.wrapping_add(part.offset);
+            inner.ty = part.ty;
+            if let Some(known) = program.module.member_decorations.get(&(pointer.ty, index as u32)) {
+                inner.coherent |= known.coherent || known.volatile;
+                if let Some(stride) = known.matrix_stride.filter(|stride| *stride > 0) {
+                    (inner.matrix_stride, inner.row_major) = (stride as u32, known.row_major);
+                }
             }
         }
         _ => return Err(malformed("an access chain into a type without members")),
     }
     Ok(inner)
-}
-
-/// Returns the number of parts of a type.
-pub(super) fn part_count(program: &DecodedProgram<'_>, ty: u32) -> Result<u64, Problem> {
-    let count = match program.type_layout(ty)? {
-        TypeLayout::Vector { count, .. } | TypeLayout::Matrix { count, .. } => u64::from(*count),
-        TypeLayout::Array { length: Some(length), .. } => *length,
-        TypeLayout::Struct { members } => members.len() as u64,
-        TypeLayout::Array { length: None, .. } => {
-            return Err(malformed("a value of an array without a length"));
-        }
-        _ => 0,
-    };
-    let bound = spirv_reader::MAX_PARTS;
-    if count > bound as u64 { Err(Problem::Budget { what: "members of a value", bound }) } else { Ok(count) }
 }
 
 /// Returns the access kind of a plain load or store of a class, coherent or not.
@@ -280,10 +271,8 @@ impl Interpreter<'_> {
 
     /// Returns the scalar kind of a type and its size in memory.
     pub(super) fn scalar_layout(&self, ty: u32) -> Option<(ScalarKind, u32)> {
-        match self.program.type_layout(ty).ok()? {
-            TypeLayout::Scalar { kind, bits } => Some((*kind, bits.div_ceil(8))),
-            _ => None,
-        }
+        let (kind, bits, count) = self.program.number_layout(ty)?;
+        count.is_none().then(|| (kind, bits.div_ceil(8)))
     }
 
     /// Loads a value of any type.
@@ -296,12 +285,12 @@ impl Interpreter<'_> {
         if let Some((kind, bytes)) = self.scalar_layout(pointer.ty) {
             return self.load_scalar(ctx, pointer, kind, bytes, operands);
         }
-        match self.program.type_layout(pointer.ty)? {
-            TypeLayout::Image => {
+        match self.program.module.type_of_id(pointer.ty)? {
+            SpirvType::Handle(Op::TypeImage | Op::TypeSampledImage) => {
                 let sampler = self.object_mut(ctx, pointer.object).and_then(|image| image.sampler);
                 return Ok(ConcreteValue::Image(pointer.object, sampler));
             }
-            TypeLayout::Handle => {
+            SpirvType::Handle(_) => {
                 let sampler = self.object_mut(ctx, pointer.object).and_then(|sampler| sampler.sampler);
                 return Ok(
                     sampler.map_or(ConcreteValue::NoBits(super::value::OPAQUE), ConcreteValue::Sampler)
@@ -309,9 +298,9 @@ impl Interpreter<'_> {
             }
             _ => {}
         }
-        let count = part_count(self.program, pointer.ty)?;
+        let count = self.program.specialized.part_count(pointer.ty)?;
         let parts = (0..count).map(|index| {
-            let inner = part_pointer(self.program, pointer, index)?;
+            let inner = part_pointer(self.program, pointer, index as u64)?;
             self.load_value(ctx, &inner, operands)
         });
         Ok(ConcreteValue::from_components(parts.collect::<Step<Vec<_>>>()?))
@@ -453,10 +442,9 @@ impl Interpreter<'_> {
         if let Some((_, bytes)) = self.scalar_layout(pointer.ty) {
             return self.store_scalar(ctx, pointer, value, bytes, operands);
         }
-        let count = part_count(self.program, pointer.ty)?;
-        for index in 0..count {
-            let inner = part_pointer(self.program, pointer, index)?;
-            let element = self.extract_component(value, index as usize)?;
+        for index in 0..self.program.specialized.part_count(pointer.ty)? {
+            let inner = part_pointer(self.program, pointer, index as u64)?;
+            let element = self.extract_component(value, index)?;
             self.store_value(ctx, &inner, &element, operands)?;
         }
         Ok(())

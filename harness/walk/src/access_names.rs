@@ -1,11 +1,10 @@
 //! Names of accessed elements, as the source would spell them.
 
-use spirv_reader::{SpirvOperation, is_synthetic_name};
+use spirv_reader::{SpirvOperation, SpirvType, is_synthetic_name};
 
 use entry_point::accessed_variable::accessed_variable;
 
 use super::state::{Interpreter, InvocationCtx};
-use super::type_layout::TypeLayout;
 use super::value::{ConcretePointer, ConcreteValue};
 
 impl Interpreter<'_> {
@@ -65,28 +64,23 @@ impl Interpreter<'_> {
             let ConcreteValue::Bits(bits, _) = *self.single_slot_value(ctx, *id).ok()? else { return None };
             let width = program.number_bits(*id);
             let index = arithmetic::sign_extend(bits, width);
-            let (part, count) = match program.type_layout(ty).ok()? {
-                TypeLayout::Struct { members } => {
-                    let member = members.get(usize::try_from(index).ok()?)?;
-                    let known = program.module.member_names.get(&(ty, index as u32));
-                    match known.filter(|known| !is_synthetic_name(known)) {
-                        Some(known) => name += &format!(".{known}"),
-                        None if members.len() == 1 => {}
-                        None => name += &format!("[{index}]"),
-                    }
-                    ty = member.ty;
-                    continue;
+            if let SpirvType::Struct { members } = program.module.types.get(&ty)? {
+                let member = members.get(usize::try_from(index).ok()?)?;
+                let known = program.module.member_names.get(&(ty, index as u32));
+                match known.filter(|known| !is_synthetic_name(known)) {
+                    Some(known) => name += &format!(".{known}"),
+                    None if members.len() == 1 => {}
+                    None => name += &format!("[{index}]"),
                 }
-                TypeLayout::Array { element, length, .. } => (*element, *length),
-                TypeLayout::Vector { element, count, .. } => (*element, Some(u64::from(*count))),
-                TypeLayout::Matrix { column, count, .. } => (*column, Some(u64::from(*count))),
-                _ => return None,
-            };
+                ty = *member;
+                continue;
+            }
+            let part = program.specialized.part_of(ty, 0).ok()?;
             name += &format!("[{index}]");
-            if let Some(count) = count.filter(|count| index as u64 >= *count) {
+            if let Some(count) = part.length.filter(|count| index as u64 >= *count) {
                 return Some((name, count));
             }
-            ty = part;
+            ty = part.ty;
         }
         None
     }
@@ -125,25 +119,19 @@ impl Interpreter<'_> {
             return format!("{name}+{offset}");
         };
         let mut rest = offset;
-        for _ in 0..16 {
-            match program.type_layout(ty) {
-                Ok(TypeLayout::Array { element, stride, .. }) if *stride > 0 => {
-                    name += &format!("[{}]", rest / stride);
-                    rest %= stride;
-                    ty = *element;
-                }
-                Ok(TypeLayout::Struct { members }) => {
-                    let found = members.iter().enumerate().rfind(|(_, member)| member.offset <= rest);
-                    let Some((index, member)) = found else { break };
-                    let known = program.module.member_names.get(&(ty, index as u32));
-                    if let Some(known) = known.filter(|known| !is_synthetic_name(known)) {
-                        name += &format!(".{known}");
-                    }
-                    rest -= member.offset;
-                    ty = member.ty;
-                }
-                _ => break,
+        while let Some(
+            outer @ (SpirvType::Array { .. } | SpirvType::RuntimeArray { .. } | SpirvType::Struct { .. }),
+        ) = program.module.types.get(&ty)
+        {
+            let Ok(Some((index, part))) = program.specialized.part_at(ty, rest, u64::MAX) else { break };
+            if !matches!(outer, SpirvType::Struct { .. }) {
+                name += &format!("[{index}]");
+            } else if let Some(known) = program.module.member_names.get(&(ty, index as u32))
+                && !is_synthetic_name(known)
+            {
+                name += &format!(".{known}");
             }
+            (ty, rest) = (part.ty, rest - part.offset);
         }
         name
     }

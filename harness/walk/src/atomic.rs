@@ -12,12 +12,12 @@ use entry_point::{FindingCause, malformed, unsupported};
 use super::happens_before::{Epoch, ReleaseMessage};
 use super::program::DecodedInstruction;
 use super::race_check::MemoryAccessKind;
+use super::scalar_kind::ScalarKind;
 use super::schedule::ScheduleRng;
 use super::shadow::WORD_BYTES;
 use super::state::{AtomicPlace, Interpreter, InvocationCtx};
 use super::step::Step;
 use super::sync::restrict_to_tracked_classes;
-use super::type_layout::{ScalarKind, TypeLayout};
 use super::value::{
     COMPUTED_FROM_UNWRITTEN, ConcretePointer, ConcreteValue, FAILED_WEAKLY, INACTIVE_LANE, INPUT_MASK,
     LAST_VALUE, PRIVATE_TAG, SCHEDULE_DEPENDENT, Taint, UNDEFINED, UNWRITTEN, undefined_source,
@@ -144,8 +144,7 @@ impl Interpreter<'_> {
             }
             _ => (order, None),
         };
-        let TypeLayout::Scalar { kind: ScalarKind::Integer | ScalarKind::Float, bits } =
-            *self.program.type_layout(ty)?
+        let Some((ScalarKind::Integer | ScalarKind::Float, bits, None)) = self.program.number_layout(ty)
         else {
             return Err(unsupported(format!("Op{:?} on a value that is not a number", inst.raw.op)).into());
         };

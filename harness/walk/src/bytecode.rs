@@ -5,8 +5,8 @@ use rspirv::spirv::Op;
 
 use super::happens_before::ClassMap;
 use super::race_check::MemoryAccessKind;
+use super::scalar_kind::ScalarKind;
 use super::slots::Slots;
-use super::type_layout::ScalarKind;
 
 /// A pre-decoded instruction.
 #[derive(Clone, Copy, Debug, Default)]

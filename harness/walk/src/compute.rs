@@ -3,14 +3,14 @@
 use arithmetic::{
     Instruction, MAX_OPERANDS, NumberShape, Operand, float_from_bits, float_to_bits, split_fraction,
 };
-use spirv_reader::MemoryOperands;
+use spirv_reader::{MemoryOperands, SpirvType};
 
 use entry_point::{malformed, unsupported};
 
 use super::program::{DecodedInstruction, DecodedProgram};
+use super::scalar_kind::ScalarKind;
 use super::state::{Interpreter, InvocationCtx};
 use super::step::Step;
-use super::type_layout::{ScalarKind, TypeLayout};
 use super::value::{ConcreteValue, FAILED_WEAKLY, INPUT_MASK, OPAQUE, Taint, result_taint};
 
 /// Collects the components of a value in order.
@@ -266,14 +266,16 @@ impl DecodedProgram<'_> {
         let one = |kind: ScalarKind, bits, rows, columns| {
             vec![NumberShape { kind: kind.to_arithmetic(), bits, rows, columns }]
         };
-        match self.type_layout(ty) {
-            Ok(TypeLayout::Scalar { kind, bits }) => one(*kind, *bits, 1, 1),
-            Ok(TypeLayout::Vector { kind, bits, count, .. }) => one(*kind, *bits, *count, 1),
-            Ok(TypeLayout::Matrix { rows, count, bytes, .. }) => {
-                one(ScalarKind::Float, bytes * 8, *rows, *count)
-            }
-            Ok(TypeLayout::Struct { members }) => {
-                members.iter().flat_map(|member| self.number_shapes(member.ty)).collect()
+        if let Some((kind, bits, count)) = self.number_layout(ty) {
+            return one(kind, bits, count.unwrap_or(1), 1);
+        }
+        match self.module.types.get(&ty) {
+            Some(SpirvType::Matrix { column, count }) => match self.number_layout(*column) {
+                Some((kind, bits, Some(rows))) => one(kind, bits, rows, *count),
+                _ => Vec::new(),
+            },
+            Some(SpirvType::Struct { members }) => {
+                members.iter().flat_map(|member| self.number_shapes(*member)).collect()
             }
             _ => Vec::new(),
         }
@@ -286,17 +288,14 @@ impl DecodedProgram<'_> {
         numbers: &mut impl Iterator<Item = u64>,
         taint: Taint,
     ) -> Step<ConcreteValue> {
-        let parts: Vec<u32> = match self.type_layout(ty)? {
-            TypeLayout::Scalar { .. } => {
-                let number = numbers.next().ok_or_else(|| malformed("a result with fewer components"))?;
-                return Ok(ConcreteValue::Bits(number, taint));
-            }
-            TypeLayout::Vector { element, count, .. } => vec![*element; *count as usize],
-            TypeLayout::Matrix { column, count, .. } => vec![*column; *count as usize],
-            TypeLayout::Struct { members } => members.iter().map(|member| member.ty).collect(),
-            _ => return Err(malformed("a result that is not a number").into()),
-        };
-        let parts = parts.into_iter().map(|part| self.rebuild_value(part, numbers, taint));
+        if let Some((_, _, None)) = self.number_layout(ty) {
+            let number = numbers.next().ok_or_else(|| malformed("a result with fewer components"))?;
+            return Ok(ConcreteValue::Bits(number, taint));
+        }
+        let parts = (0..self.specialized.part_count(ty)?).map(|index| {
+            let part = self.specialized.part_of(ty, index as u64)?;
+            self.rebuild_value(part.ty, numbers, taint)
+        });
         Ok(ConcreteValue::from_components(parts.collect::<Step<Vec<_>>>()?))
     }
 }

@@ -6,7 +6,7 @@
 use arithmetic::{Instruction, MAX_OPERANDS, computation, sign_extend};
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::FxHashMap;
-use spirv_reader::{CompositeOperation, MemoryOperands, SpirvOperation};
+use spirv_reader::{CompositeOperation, MemoryOperands, SpirvOperation, SpirvType};
 
 use super::access::plain_access_kind;
 use super::bytecode::{
@@ -16,8 +16,8 @@ use super::bytecode::{
 use super::execute::MAX_FUNCTION_VARIABLE;
 use super::happens_before::CLASSES;
 use super::program::{DecodedFunction, DecodedInstruction, DecodedProgram};
+use super::scalar_kind::ScalarKind;
 use super::slots::Slots;
-use super::type_layout::{ScalarKind, TypeLayout};
 
 impl DecodedFunction<'_> {
     /// Builds the edges of the control-flow graph, given the types of the function's results.
@@ -241,8 +241,8 @@ impl Decoder<'_, '_> {
     }
 
     fn decode_construct(&mut self, inst: &DecodedInstruction<'_>, parts: &[u32]) -> Option<DecodedOp> {
-        match self.program.type_layout(inst.raw.ty).ok()? {
-            TypeLayout::Struct { .. } | TypeLayout::Array { .. } | TypeLayout::Matrix { .. } => {}
+        match self.program.module.types.get(&inst.raw.ty)? {
+            SpirvType::Struct { .. } | SpirvType::Array { .. } | SpirvType::Matrix { .. } => {}
             _ => return None,
         }
         let parts = parts.iter().map(|id| self.program.slots_of(*id)).collect();
@@ -362,28 +362,30 @@ fn decode_chain(program: &DecodedProgram<'_>, base: u32, indices: &[u32]) -> Opt
     };
     for id in indices {
         let known = program.specialized.constant_number(*id);
+        let ty = std::mem::take(&mut all.ty);
         all.stride = 0;
-        let (stride, length) = match program.type_layout(all.ty).ok()? {
-            TypeLayout::Struct { members } => {
-                let member = members.get(usize::try_from(known?).ok()?)?;
-                if member.matrix_stride > 0 {
+        let part = match program.module.types.get(&ty)? {
+            SpirvType::Struct { .. } => {
+                let part = program.specialized.part_of(ty, known?).ok()?;
+                let decorations = program.module.member_decorations.get(&(ty, known? as u32));
+                if decorations.is_some_and(|known| known.matrix_stride.is_some_and(|stride| stride > 0)) {
                     return None;
                 }
-                all.offset = all.offset.wrapping_add(member.offset);
-                all.coherent |= member.coherent;
-                all.ty = member.ty;
+                all.offset = all.offset.wrapping_add(part.offset);
+                all.coherent |= decorations.is_some_and(|known| known.coherent || known.volatile);
+                all.ty = part.ty;
                 continue;
             }
-            TypeLayout::Array { element, stride, length } => {
-                (all.ty, all.stride) = (*element, *stride);
-                (*stride, *length)
+            SpirvType::Array { .. } | SpirvType::RuntimeArray { .. } => {
+                let part = program.specialized.part_of(ty, 0).ok()?;
+                all.stride = part.stride?;
+                part
             }
-            TypeLayout::Vector { element, count, bits, .. } => {
-                all.ty = *element;
-                (u64::from(bits / 8).max(1), Some(u64::from(*count)))
-            }
+            SpirvType::Vector { .. } => program.specialized.part_of(ty, 0).ok()?,
             _ => return None,
         };
+        let (stride, length) = (part.stride?, part.length);
+        all.ty = part.ty;
         let (_, bits, None) = program.number_layout(program.type_of(*id))? else { return None };
         match known {
             Some(index) => {

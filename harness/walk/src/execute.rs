@@ -7,6 +7,7 @@ use litmus::InterlockEnd;
 use rspirv::spirv::{GlslStd450Op, StorageClass};
 use spirv_reader::{
     BarrierPart, CompositeOperation, MatrixOperation, MemoryOperands, PointerComparison, SpirvOperation,
+    SpirvType,
 };
 
 use entry_point::{malformed, unknown_instruction, unsupported};
@@ -14,7 +15,6 @@ use entry_point::{malformed, unknown_instruction, unsupported};
 use super::program::DecodedInstruction;
 use super::state::{Interpreter, InvocationCtx, InvocationState, WorkgroupState};
 use super::step::{Step, StepInterrupt};
-use super::type_layout::TypeLayout;
 use super::value::{
     ConcretePointer, ConcreteValue, INPUT_MASK, OPAQUE, PRIVATE_TAG, SCHEDULE_DEPENDENT, UNDEFINED,
 };
@@ -100,7 +100,7 @@ impl Interpreter<'_> {
             SpirvOperation::CooperativeMatrix(operation) => self.execute_matrix(ctx, inst, operation)?,
             SpirvOperation::IsHelperInvocation => ConcreteValue::from_bool(false, 0),
             SpirvOperation::Derivative { .. } => program.filled_value(inst.raw.ty, OPAQUE)?,
-            SpirvOperation::ReadClock { .. } => self.read_clock(inst.raw.ty)?,
+            SpirvOperation::ReadClock { .. } => self.read_clock(inst.raw.ty),
             SpirvOperation::RayQuery { query, function } => {
                 self.execute_ray_query(ctx, inst, query, function)?
             }
@@ -154,15 +154,15 @@ impl Interpreter<'_> {
     }
 
     /// Returns a clock value, which depends on the schedule.
-    fn read_clock(&self, ty: u32) -> Step<ConcreteValue> {
+    fn read_clock(&self, ty: u32) -> ConcreteValue {
         let clock_value = self.steps.wrapping_mul(TICKS_PER_STEP);
-        Ok(match self.program.type_layout(ty)? {
-            TypeLayout::Vector { .. } => ConcreteValue::from_components(
-                [clock_value & mask(32), clock_value >> 32]
-                    .map(|part| ConcreteValue::Bits(part, SCHEDULE_DEPENDENT)),
+        let halves = [clock_value & mask(32), clock_value >> 32];
+        match self.program.slot_count(ty) {
+            0 => ConcreteValue::Bits(clock_value, SCHEDULE_DEPENDENT),
+            _ => ConcreteValue::from_components(
+                halves.map(|part| ConcreteValue::Bits(part, SCHEDULE_DEPENDENT)),
             ),
-            _ => ConcreteValue::Bits(clock_value, SCHEDULE_DEPENDENT),
-        })
+        }
     }
 
     fn execute_composite(
@@ -288,12 +288,12 @@ impl Interpreter<'_> {
         let program = self.program;
         let pointer = self.pointer_of_id(ctx, block)?;
         let array = super::access::part_pointer(program, &pointer, member.into())?;
-        let TypeLayout::Array { stride, .. } = program.type_layout(array.ty)? else {
+        let Some(stride) = program.specialized.part_of(array.ty, 0)?.stride else {
             return Err(malformed("OpArrayLength of a member that is not an array").into());
         };
         let of = self.object_mut(ctx, array.object);
         let (bytes, taint) = of.map_or((0, 0), |object| (object.bytes.len() as u64, object.length_taint));
-        Ok(ConcreteValue::Bits(bytes.saturating_sub(array.offset) / (*stride).max(1), taint))
+        Ok(ConcreteValue::Bits(bytes.saturating_sub(array.offset) / stride.max(1), taint))
     }
 
     fn construct_composite(
@@ -304,7 +304,8 @@ impl Interpreter<'_> {
     ) -> Step<ConcreteValue> {
         let program = self.program;
         let mut parts = Vec::with_capacity(operands.len());
-        let vector = matches!(program.type_layout(inst.raw.ty)?, TypeLayout::Vector { .. });
+        let ty = program.module.type_of_id(inst.raw.ty)?;
+        let vector = matches!(ty, SpirvType::Vector { .. });
         for id in operands {
             match self.value_of_id(ctx, *id)? {
                 // A vector may be constructed from scalars and vectors.
@@ -312,7 +313,7 @@ impl Interpreter<'_> {
                 other => parts.push(other),
             }
         }
-        if matches!(program.type_layout(inst.raw.ty)?, TypeLayout::Handle) {
+        if matches!(ty, SpirvType::Handle(_)) {
             return Ok(ConcreteValue::NoBits(OPAQUE));
         }
         Ok(ConcreteValue::from_components(parts))

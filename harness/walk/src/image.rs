@@ -10,10 +10,10 @@ use super::compute::flatten_components;
 use super::memory::{ImageLayout, MemoryObject};
 use super::program::DecodedInstruction;
 use super::race_check::MemoryAccessKind;
+use super::scalar_kind::ScalarKind;
 use super::state::{Interpreter, InvocationCtx};
 use super::step::Step;
 use super::texels::{TEXEL_BYTES, component_bytes};
-use super::type_layout::ScalarKind;
 use super::value::{ConcretePointer, ConcreteValue, OPAQUE, Taint};
 use entry_point::inputs::Sampler;
 

@@ -1,4 +1,4 @@
-//! The decoded module of a walk: instructions with the slots of their operands, and type layouts.
+//! The decoded module of a walk: instructions with the slots of their operands.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,9 +10,9 @@ use spirv_reader::{
     SpirvModule, SpirvOperation, SpirvType, switch_cases,
 };
 
+use super::scalar_kind::ScalarKind;
 use super::slots::{GLOBAL_TAG, MAX_SPLIT_COMPONENTS, Slots};
-use super::type_layout::{MemberLayout, ScalarKind, TypeLayout};
-use entry_point::{Problem, malformed, unsupported};
+use entry_point::{Problem, malformed};
 
 use super::bytecode::{
     AccessChainOp, AccessKinds, ArithmeticOp, BlockEdge, ConstructOp, DecodedOp, ExtractOp, ReduceOp,
@@ -92,7 +92,6 @@ pub(super) struct DecodedProgram<'m> {
     weak_exchanges: FxHashSet<[u32; 2]>,
     slots: Vec<Slots>,
     types: Vec<u32>,
-    layouts: Vec<Option<TypeLayout>>,
     pub globals: Vec<ConcreteValue>,
     /// Ids of the module's variables, with their slots among the globals.
     pub variables: Vec<(u32, usize)>,
@@ -118,15 +117,9 @@ impl<'m> DecodedProgram<'m> {
             weak_exchanges: FxHashSet::default(),
             slots: vec![Slots::EMPTY; bound],
             types: vec![0; bound],
-            layouts: vec![None; bound],
             globals: Vec::new(),
             variables: Vec::new(),
         };
-        let mut ids: Vec<u32> = module.types.keys().copied().filter(|id| (*id as usize) < bound).collect();
-        ids.sort_unstable();
-        for id in &ids {
-            program.layouts[*id as usize] = Some(program.compute_layout(*id)?);
-        }
         let mut constants: Vec<(&u32, u32)> =
             module.constants.iter().map(|(id, (ty, _))| (id, *ty)).collect();
         constants.sort_unstable();
@@ -178,8 +171,8 @@ impl<'m> DecodedProgram<'m> {
 
     /// Returns the number of slots for a vector; 0 for other types.
     pub(super) fn slot_count(&self, ty: u32) -> u8 {
-        match self.type_layout(ty) {
-            Ok(TypeLayout::Vector { count, .. }) if *count > 1 && *count as usize <= MAX_SPLIT_COMPONENTS => {
+        match self.module.types.get(&ty) {
+            Some(SpirvType::Vector { count, .. }) if (2..=MAX_SPLIT_COMPONENTS as u32).contains(count) => {
                 *count as u8
             }
             _ => 0,
@@ -304,11 +297,6 @@ impl<'m> DecodedProgram<'m> {
         self.types.get(id as usize).copied().unwrap_or(0)
     }
 
-    pub fn type_layout(&self, ty: u32) -> Result<&TypeLayout, Problem> {
-        let found = self.layouts.get(ty as usize).and_then(Option::as_ref);
-        found.ok_or_else(|| malformed(format!("{} is not a type", self.module.display_name(ty))))
-    }
-
     /// Returns storage class and pointee type of a pointer type.
     pub fn pointee_of(&self, ty: u32) -> Option<(StorageClass, u32)> {
         match self.module.types.get(&ty) {
@@ -319,11 +307,17 @@ impl<'m> DecodedProgram<'m> {
 
     /// Returns kind, bits and component count of a numeric type; no count for a scalar.
     pub fn number_layout(&self, ty: u32) -> Option<(ScalarKind, u32, Option<u32>)> {
-        match self.type_layout(ty).ok()? {
-            TypeLayout::Scalar { kind, bits } => Some((*kind, *bits, None)),
-            TypeLayout::Vector { kind, bits, count, .. } => Some((*kind, *bits, Some(*count))),
-            _ => None,
-        }
+        Some(match self.module.types.get(&ty)? {
+            SpirvType::Bool => (ScalarKind::Bool, 32, None),
+            SpirvType::Integer { bits, .. } => (ScalarKind::Integer, *bits, None),
+            SpirvType::Float { bits } => (ScalarKind::Float, *bits, None),
+            SpirvType::Pointer { .. } => (ScalarKind::Address, 64, None),
+            SpirvType::Vector { element, count } => {
+                let (kind, bits, _) = self.number_layout(*element)?;
+                (kind, bits, Some(*count))
+            }
+            _ => return None,
+        })
     }
 
     /// Returns the bits of a number; 32 for other values.
@@ -334,63 +328,6 @@ impl<'m> DecodedProgram<'m> {
     /// Returns the size of a type in bytes.
     pub fn type_size(&self, ty: u32) -> u64 {
         self.specialized.size_of(ty).unwrap_or(0)
-    }
-
-    fn compute_layout(&self, ty: u32) -> Result<TypeLayout, Problem> {
-        let module = self.module;
-        let scalar = |ty: u32| match module.types.get(&ty) {
-            Some(SpirvType::Bool) => Some((ScalarKind::Bool, 32)),
-            Some(SpirvType::Integer { bits, .. }) => Some((ScalarKind::Integer, *bits)),
-            Some(SpirvType::Float { bits }) => Some((ScalarKind::Float, *bits)),
-            _ => None,
-        };
-        if let Some((kind, bits)) = scalar(ty) {
-            return Ok(TypeLayout::Scalar { kind, bits });
-        }
-        Ok(match module.type_of_id(ty)? {
-            SpirvType::Vector { element, count } => {
-                let (kind, bits) = scalar(*element).ok_or_else(|| unsupported("a vector without numbers"))?;
-                TypeLayout::Vector { element: *element, count: *count, kind, bits }
-            }
-            SpirvType::Matrix { column, count } => {
-                let Some(SpirvType::Vector { element, count: rows }) = module.types.get(column) else {
-                    return Err(malformed("a matrix whose columns are not vectors"));
-                };
-                let bytes = scalar(*element).map_or(4, |(_, bits)| bits / 8);
-                TypeLayout::Matrix { column: *column, count: *count, rows: *rows, bytes }
-            }
-            SpirvType::Array { element, length } => {
-                let stride = module.decorations.get(&ty).and_then(|decorations| decorations.stride);
-                let stride = stride.unwrap_or_else(|| self.type_size(*element));
-                TypeLayout::Array {
-                    element: *element,
-                    stride,
-                    length: Some(self.specialized.array_length(*length)?),
-                }
-            }
-            SpirvType::RuntimeArray { element } => {
-                let stride = module.decorations.get(&ty).and_then(|decorations| decorations.stride);
-                let stride = stride.unwrap_or_else(|| self.type_size(*element));
-                TypeLayout::Array { element: *element, stride, length: None }
-            }
-            SpirvType::Struct { members } => {
-                let members = members.iter().enumerate().map(|(index, member)| {
-                    let decorations = module.member_decorations.get(&(ty, index as u32));
-                    Ok(MemberLayout {
-                        offset: self.specialized.part_of(ty, index as u64)?.offset,
-                        ty: *member,
-                        coherent: decorations.is_some_and(|known| known.coherent || known.volatile),
-                        matrix_stride: decorations.and_then(|known| known.matrix_stride).unwrap_or(0) as u32,
-                        row_major: decorations.is_some_and(|known| known.row_major),
-                    })
-                });
-                TypeLayout::Struct { members: members.collect::<Result<_, Problem>>()? }
-            }
-            SpirvType::Pointer { .. } => TypeLayout::Scalar { kind: ScalarKind::Address, bits: 64 },
-            SpirvType::Handle(Op::TypeImage | Op::TypeSampledImage) => TypeLayout::Image,
-            SpirvType::Handle(_) => TypeLayout::Handle,
-            _ => TypeLayout::Void,
-        })
     }
 
     /// Returns a constant as a value.
@@ -404,19 +341,18 @@ impl<'m> DecodedProgram<'m> {
             return Err(malformed("constants nested too deep"));
         }
         Ok(match value {
-            ConstantValue::Number(bits) => match self.type_layout(ty)? {
-                // A cooperative matrix with all components equal.
-                TypeLayout::Handle => ConcreteValue::NoBits(0),
-                _ => ConcreteValue::Bits(*bits, 0),
-            },
+            // A cooperative matrix with all components equal, or with a list of them.
+            ConstantValue::Number(_) | ConstantValue::Composite(_)
+                if matches!(self.module.type_of_id(ty)?, SpirvType::Handle(_)) =>
+            {
+                ConcreteValue::NoBits(0)
+            }
+            ConstantValue::Number(bits) => ConcreteValue::Bits(*bits, 0),
             ConstantValue::Null => self.filled_value(ty, 0)?,
             ConstantValue::Undefined(_) => self.filled_value(ty, super::value::UNDEFINED)?,
             ConstantValue::Composite(parts) => {
-                if matches!(self.type_layout(ty)?, TypeLayout::Handle) {
-                    return Ok(ConcreteValue::NoBits(0));
-                }
                 let parts = parts.iter().enumerate().map(|(index, part)| {
-                    let inner = self.part_type(ty, index as u32)?;
+                    let inner = self.specialized.part_of(ty, index as u64)?.ty;
                     self.convert_constant(part, inner, depth + 1)
                 });
                 ConcreteValue::from_components(parts.collect::<Result<Vec<_>, _>>()?)
@@ -424,44 +360,31 @@ impl<'m> DecodedProgram<'m> {
         })
     }
 
-    /// Returns the type of a composite's part.
-    pub fn part_type(&self, ty: u32, index: u32) -> Result<u32, Problem> {
-        match self.type_layout(ty)? {
-            TypeLayout::Vector { element, .. } | TypeLayout::Array { element, .. } => Ok(*element),
-            TypeLayout::Matrix { column, .. } => Ok(*column),
-            TypeLayout::Struct { members } => members
-                .get(index as usize)
-                .map(|member| member.ty)
-                .ok_or_else(|| malformed("an index beyond its composite")),
-            _ => Err(malformed(format!("{} has no members", self.module.display_name(ty)))),
-        }
-    }
-
     /// Returns a value of a type with zeros everywhere.
     pub fn filled_value(&self, ty: u32, taint: Taint) -> Result<ConcreteValue, Problem> {
-        let many = |ty: u32, count: u64| {
-            if count > spirv_reader::MAX_PARTS as u64 {
-                let bound = spirv_reader::MAX_PARTS;
-                return Err(Problem::Budget { what: "members of a value", bound });
+        Ok(match self.module.type_of_id(ty)? {
+            SpirvType::Pointer { pointee, .. } => {
+                ConcreteValue::Pointer(ConcretePointer::null_pointer(*pointee, taint))
             }
-            let one = self.filled_value(ty, taint)?;
-            Ok(ConcreteValue::from_components(std::iter::repeat_n(one, count as usize)))
-        };
-        match self.type_layout(ty)? {
-            TypeLayout::Scalar { kind: ScalarKind::Address, .. } => Ok(ConcreteValue::Pointer(
-                ConcretePointer::null_pointer(self.pointee_of(ty).map_or(0, |to| to.1), taint),
-            )),
-            TypeLayout::Scalar { .. } => Ok(ConcreteValue::Bits(0, taint)),
-            TypeLayout::Vector { element, count, .. } => many(*element, u64::from(*count)),
-            TypeLayout::Matrix { column, count, .. } => many(*column, u64::from(*count)),
-            TypeLayout::Array { element, length: Some(length), .. } => many(*element, *length),
-            TypeLayout::Array { length: None, .. } => Err(malformed("a value of an array without a length")),
-            TypeLayout::Struct { members } => {
-                let parts = members.iter().map(|member| self.filled_value(member.ty, taint));
-                Ok(ConcreteValue::from_components(parts.collect::<Result<Vec<_>, _>>()?))
+            SpirvType::Bool | SpirvType::Integer { .. } | SpirvType::Float { .. } => {
+                ConcreteValue::Bits(0, taint)
             }
-            TypeLayout::Image | TypeLayout::Handle | TypeLayout::Void => Ok(ConcreteValue::NoBits(taint)),
-        }
+            SpirvType::Handle(_) | SpirvType::Void | SpirvType::Function { .. } => {
+                ConcreteValue::NoBits(taint)
+            }
+            SpirvType::Struct { members } => {
+                let parts = members.iter().map(|member| self.filled_value(*member, taint));
+                ConcreteValue::from_components(parts.collect::<Result<Vec<_>, _>>()?)
+            }
+            SpirvType::Vector { .. }
+            | SpirvType::Matrix { .. }
+            | SpirvType::Array { .. }
+            | SpirvType::RuntimeArray { .. } => {
+                let count = self.specialized.part_count(ty)?;
+                let part = self.filled_value(self.specialized.part_of(ty, 0)?.ty, taint)?;
+                ConcreteValue::from_components(std::iter::repeat_n(part, count))
+            }
+        })
     }
 
     /// Returns the number of instructions.

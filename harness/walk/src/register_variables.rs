@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 use spirv_reader::{CompositeOperation, SpirvOperation};
 
 use super::program::{DecodedFunction, DecodedProgram};
+use super::scalar_kind::ScalarKind;
 use super::slots::Slots;
-use super::type_layout::ScalarKind;
 
 impl<'m> DecodedProgram<'m> {
     /// Gives slots to the variables of numbers that are only loaded and stored, as a whole or by component.

@@ -11,6 +11,7 @@ use spirv_reader::Stage;
 
 use entry_point::inputs::RayResults;
 use entry_point::interlock::{InterlockExecutionMode, InterlockState};
+use entry_point::launch::LaunchShape;
 use entry_point::{DeadlinePredicate, FindingCause, FindingKind, InvocationId};
 
 use super::access_recorder::AccessRecorder;
@@ -225,6 +226,12 @@ impl WalkSetup {
         let [x, y, _] = self.grid;
         let chosen = self.running_workgroups.get(index as usize).copied();
         chosen.unwrap_or_else(|| [index % x, index / x % y, index / x / y])
+    }
+
+    /// Returns the shape of the launch.
+    pub fn launch_shape(&self) -> LaunchShape {
+        let WalkSetup { stage, grid, local_size, subgroup_size, .. } = *self;
+        LaunchShape { stage, grid, local_size, subgroup_size }
     }
 
     /// Returns the layout of invocation numbers.

@@ -8,9 +8,9 @@ use entry_point::{Problem, malformed, unsupported};
 
 use super::compute::flatten_components;
 use super::program::DecodedInstruction;
+use super::scalar_kind::ScalarKind;
 use super::state::{Interpreter, InvocationCtx, InvocationState};
 use super::step::Step;
-use super::type_layout::ScalarKind;
 use super::value::{ConcreteValue, INACTIVE_LANE, Taint, UNDEFINED};
 
 /// Returns the bits of a ballot.

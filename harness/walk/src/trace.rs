@@ -12,13 +12,13 @@ use entry_point::{AnalysisOptions, InvocationId, Refusal};
 use super::explore::DEFAULT_SCHEDULES;
 use super::happens_before::Epoch;
 use super::report::GridFinding;
+use super::scalar_kind::ScalarKind;
 use super::schedule::SchedulePolicy;
 use super::setup::with_interpreter;
 use super::slots::gather_slots;
 use super::state::{Interpreter, InvocationCtx, InvocationState};
 use super::step::{Step, StepInterrupt};
 use super::trace_recorder::{FindingStep, FindingTrace, MAX_STEPS, StepEffect, TraceRecorder};
-use super::type_layout::{ScalarKind, TypeLayout};
 use super::value::{ConcretePointer, ConcreteValue, NULL_OBJECT, PRIVATE_TAG};
 
 /// Upper bound on the numbers of a value that is shown.
@@ -217,7 +217,7 @@ impl Interpreter<'_> {
                 .then(|| object.read_scalar(pointer.offset, bytes))?;
             return Some(number_text(self.program.module, pointer.ty, number));
         }
-        let count = super::access::part_count(self.program, pointer.ty).ok();
+        let count = self.program.specialized.part_count(pointer.ty).ok().map(|count| count as u64);
         let count = count.filter(|count| (1..=MAX_NUMBERS).contains(count))?;
         let mut parts = Vec::new();
         for index in 0..count {
@@ -231,13 +231,12 @@ impl Interpreter<'_> {
         match value {
             ConcreteValue::Bits(bits, _) => number_text(self.program.module, ty, *bits),
             ConcreteValue::Composite(parts) => {
-                let part_type = match self.program.type_layout(ty) {
-                    Ok(TypeLayout::Vector { element, .. } | TypeLayout::Array { element, .. }) => *element,
-                    Ok(TypeLayout::Matrix { column, .. }) => *column,
-                    _ => 0,
+                let text = |(index, part): (usize, &ConcreteValue)| {
+                    let ty = self.program.specialized.part_of(ty, index as u64).map_or(0, |part| part.ty);
+                    self.value_text(part, ty)
                 };
-                let parts = parts.iter().take(MAX_NUMBERS as usize);
-                let parts: Vec<String> = parts.map(|part| self.value_text(part, part_type)).collect();
+                let parts: Vec<String> =
+                    parts.iter().enumerate().take(MAX_NUMBERS as usize).map(text).collect();
                 format!("({})", parts.join(", "))
             }
             _ => "?".to_owned(),

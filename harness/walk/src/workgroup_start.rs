@@ -6,16 +6,13 @@ use rspirv::spirv::{BuiltIn, StorageClass};
 use spirv_reader::{SpirvConstant, Stage};
 
 use super::happens_before::ClassMap;
-use super::state::{
-    Interpreter, Invocation, InvocationState, PrivateInput, PrivateTemplate, WalkSetup, WorkgroupState,
-};
+use super::state::{Interpreter, Invocation, InvocationState, PrivateInput, PrivateTemplate, WorkgroupState};
 use entry_point::interlock::InterlockState;
 use entry_point::{InvocationId, Problem, launch, malformed, unsupported};
 
-use super::access::{part_count, part_pointer};
+use super::access::part_pointer;
 use super::memory::MemoryObject;
 use super::slots::{Slots, gather_slots};
-use super::type_layout::TypeLayout;
 use super::value::{ConcretePointer, ConcreteValue};
 
 /// Upper bound on the size of a workgroup variable.
@@ -153,7 +150,7 @@ impl Interpreter<'_> {
         }
         let taint = |built_in| self.setup.launch_taint.built_in_taint(built_in);
         if let Some(built_in) = built_in.filter(|built_in| taint(*built_in) == [0; 3])
-            && let Some(position) = self.position(built_in, identity)
+            && let Some(position) = self.setup.launch_shape().position(built_in, identity)
             && let Some((words, [])) = object.bytes.as_chunks_mut().0.split_at_mut_checked(3)
         {
             words.iter_mut().zip(position).for_each(|(word, number)| *word = number.to_le_bytes());
@@ -162,21 +159,6 @@ impl Interpreter<'_> {
         }
         let value = self.built_in_value(built_in, ty, identity)?;
         self.fill_object(object, &ConcretePointer::at_object_start(0, ty), ty, &value)
-    }
-
-    /// Returns the value of a built-in vector.
-    fn position(&self, built_in: BuiltIn, identity: &InvocationId) -> Option<[u32; 3]> {
-        let WalkSetup { grid, local_size, .. } = *self.setup;
-        Some(match built_in {
-            BuiltIn::NumWorkgroups => grid,
-            BuiltIn::WorkgroupSize => local_size,
-            BuiltIn::WorkgroupId => identity.workgroup,
-            BuiltIn::LocalInvocationId => identity.local,
-            BuiltIn::GlobalInvocationId => [0, 1, 2].map(|axis: usize| {
-                identity.workgroup[axis].wrapping_mul(local_size[axis]).wrapping_add(identity.local[axis])
-            }),
-            _ => return None,
-        })
     }
 
     /// Writes a value to an object that no invocation can access yet.
@@ -195,8 +177,8 @@ impl Interpreter<'_> {
             }
             return Ok(());
         }
-        if let (TypeLayout::Vector { bits, .. }, ConcreteValue::Composite(parts)) =
-            (self.program.type_layout(ty)?, value)
+        if let (Some((_, bits, Some(_))), ConcreteValue::Composite(parts)) =
+            (self.program.number_layout(ty), value)
         {
             let step = u64::from(bits.div_ceil(8));
             for (index, part) in (0..).zip(parts.iter()) {
@@ -210,9 +192,9 @@ impl Interpreter<'_> {
             return Ok(());
         }
         let at = ConcretePointer { ty, ..*at };
-        for index in 0..part_count(self.program, ty)? {
-            let inner = part_pointer(self.program, &at, index)?;
-            self.fill_object(object, &inner, inner.ty, &self.extract_component(value, index as usize)?)?;
+        for index in 0..self.program.specialized.part_count(ty)? {
+            let inner = part_pointer(self.program, &at, index as u64)?;
+            self.fill_object(object, &inner, inner.ty, &self.extract_component(value, index)?)?;
         }
         Ok(())
     }
@@ -224,63 +206,26 @@ impl Interpreter<'_> {
         ty: u32,
         identity: &InvocationId,
     ) -> Result<ConcreteValue, Problem> {
-        let setup = self.setup;
-        let all: u32 = setup.local_size.iter().product();
-        let marks = built_in.map_or([0; 3], |built_in| setup.launch_taint.built_in_taint(built_in));
-        let vector = |of: [u32; 3]| {
-            let parts = of.iter().zip(marks).map(|(part, mark)| ConcreteValue::Bits(u64::from(*part), mark));
-            ConcreteValue::from_components(parts)
-        };
-        let scalar = |number: u32| ConcreteValue::Bits(u64::from(number), marks[0]);
-        let lane = identity.local_index % setup.subgroup_size;
-        // A mask of lanes has four words of 32 bits, for every size of the subgroup.
-        let lanes = |from: u32, to: u32| {
-            let bits = |word: u32| {
-                let is_in_word = |lane: &u32| lane / 32 == word;
-                ConcreteValue::Bits(
-                    (from..to).filter(is_in_word).fold(0, |all, lane| all | 1 << (lane % 32)),
-                    0,
-                )
-            };
-            ConcreteValue::from_components((0..4).map(bits))
-        };
-        let size = setup.subgroup_size;
         // In later stages or with vertex input, the value exists but is unknown.
-        let not_given = match setup.stage {
+        let not_given = match self.setup.stage {
             Stage::Compute | Stage::Task => super::value::UNDEFINED,
             Stage::Vertex | Stage::Fragment | Stage::Mesh => super::value::OPAQUE,
         };
-        let Some(built_in) = built_in else {
-            return self.program.filled_value(ty, not_given);
-        };
-        if let Some(components) = setup.stage.built_in_components(built_in, identity.workgroup) {
-            let part = |number: &Option<u32>| {
-                number
-                    .map_or(ConcreteValue::Bits(0, not_given), |number| ConcreteValue::Bits(number.into(), 0))
-            };
-            return match &components[..] {
-                [] => self.program.filled_value(ty, not_given),
-                [one] => Ok(part(one)),
-                parts => Ok(ConcreteValue::from_components(parts.iter().map(part))),
-            };
-        }
-        if let Some(position) = self.position(built_in, identity) {
-            return Ok(vector(position));
-        }
-        Ok(match built_in {
-            BuiltIn::LocalInvocationIndex => scalar(identity.local_index),
-            BuiltIn::SubgroupSize => scalar(size),
-            BuiltIn::NumSubgroups => scalar(all.div_ceil(size)),
-            BuiltIn::SubgroupId => scalar(identity.local_index / size),
-            BuiltIn::SubgroupLocalInvocationId => scalar(lane),
-            BuiltIn::SubgroupEqMask => lanes(lane, lane + 1),
-            BuiltIn::SubgroupLtMask => lanes(0, lane),
-            BuiltIn::SubgroupLeMask => lanes(0, lane + 1),
-            BuiltIn::SubgroupGtMask => lanes(lane + 1, size),
-            BuiltIn::SubgroupGeMask => lanes(lane, size),
-            BuiltIn::DeviceIndex | BuiltIn::ViewIndex => scalar(0),
+        let Some(built_in) = built_in else { return self.program.filled_value(ty, not_given) };
+        let Some(components) = self.setup.launch_shape().built_in_components(built_in, identity) else {
             // A built-in of another entry point, or one that is not computed: the walk refuses what it decides.
-            _ => return self.program.filled_value(ty, super::value::OPAQUE),
-        })
+            return self.program.filled_value(ty, super::value::OPAQUE);
+        };
+        let marks = self.setup.launch_taint.built_in_taint(built_in);
+        let part = |(axis, number): (usize, &Option<u32>)| {
+            let mark = marks.get(axis).copied().unwrap_or(0);
+            number
+                .map_or(ConcreteValue::Bits(0, not_given), |number| ConcreteValue::Bits(number.into(), mark))
+        };
+        match &components[..] {
+            [] => self.program.filled_value(ty, not_given),
+            [one] => Ok(part((0, one))),
+            parts => Ok(ConcreteValue::from_components(parts.iter().enumerate().map(part))),
+        }
     }
 }

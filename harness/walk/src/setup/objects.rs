@@ -12,7 +12,6 @@ use super::super::memory::{ImageLayout, MAX_BYTES, MemoryObject, address_of_byte
 use super::super::program::DecodedProgram;
 use super::super::state::{DescriptorArray, WORKGROUP_TAG};
 use super::super::texels::{TEXEL_BYTES, initial_texels};
-use super::super::type_layout::TypeLayout;
 use super::super::value::{ConcretePointer, ConcreteValue, PRIVATE_TAG, input_taint};
 use super::{ZERO_PUSH_CONSTANTS, missing_input};
 use entry_point::assumed::{ends_in_runtime_array, find_address_input};
@@ -151,15 +150,16 @@ impl ObjectBuilder<'_> {
         known: &mut Vec<u32>,
     ) -> Result<u32, Problem> {
         let program = self.program;
-        let array = match program.type_layout(ty)? {
-            TypeLayout::Array { element, length, .. } => {
-                let part = program.type_layout(*element)?;
-                let opaque = matches!(part, TypeLayout::Image | TypeLayout::Handle);
-                let block = matches!(part, TypeLayout::Struct { .. })
+        let array = match program.module.type_of_id(ty)? {
+            SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element } => {
+                let part = program.module.type_of_id(*element)?;
+                let opaque = matches!(part, SpirvType::Handle(_));
+                let block = matches!(part, SpirvType::Struct { .. })
                     && program.module.decorations.get(&ty).and_then(|known| known.stride).is_none();
                 // An array of descriptors: of images or handles, or of blocks. An array with a
                 // stride is data inside one buffer.
-                (opaque || block).then_some((*element, length.unwrap_or(1).min(1 << 10)))
+                let length = program.specialized.part_of(ty, 0)?.length.unwrap_or(1);
+                (opaque || block).then_some((*element, length.min(1 << 10)))
             }
             _ => None,
         };
@@ -170,7 +170,7 @@ impl ObjectBuilder<'_> {
                 None,
                 Vec::new(),
             ));
-            let is_runtime_sized = matches!(program.type_layout(ty)?, TypeLayout::Array { length: None, .. });
+            let is_runtime_sized = matches!(program.module.type_of_id(ty)?, SpirvType::RuntimeArray { .. });
             let given_levels = self.options.images.get(&at).map(|image| u64::from(image.levels));
             let has_common_contents = given_levels.is_some() || self.options.buffers.contains_key(&at);
             let mut given = self.options.given_elements(at);
@@ -210,7 +210,7 @@ impl ObjectBuilder<'_> {
         if let Some(index) = index {
             name += &format!("[{index}]");
         }
-        if matches!(program.type_layout(ty)?, TypeLayout::Image) {
+        if matches!(program.module.type_of_id(ty)?, SpirvType::Handle(Op::TypeImage | Op::TypeSampledImage)) {
             return self.build_image(variable, ty, at, index, name);
         }
         let block = program.module.decorations.get(&ty).is_some_and(|known| known.block);
