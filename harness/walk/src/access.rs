@@ -168,7 +168,7 @@ impl<'v> Accessor<'v> {
         (site, repeated_store): (AccessSite, Option<Taint>),
         self_visible: impl Fn(u64) -> Option<&'s SelfVisibleWrites>,
         mut seen: Option<&mut Vec<(u64, (u32, u32))>>,
-    ) -> (bool, Option<AccessConflict>) {
+    ) -> (bool, Option<Box<AccessConflict>>) {
         let epoch = Epoch { barrier_epoch: self.barrier_epochs[class], ..self.epoch };
         let mut collisions = self.collisions;
         collisions.of_stores &= class != StorageClass::Workgroup;
@@ -192,15 +192,16 @@ impl<'v> Accessor<'v> {
                 collisions,
             };
             if let Some(seen) = &mut seen {
-                let writes = shadow.cell_mut(word).self_visible_writes(&record, race_check);
+                let writes = shadow.cell_mut(word).self_visible_writes(&record, &race_check);
                 seen.extend(writes.map(|write| (word, write)));
             }
-            let result = shadow.record_access(word, &record, changes, race_check);
+            let result = shadow.record_access(word, &record, changes, &race_check);
             unordered |= result.is_unordered;
             // One report for each access is enough.
-            if let (Some((earlier, order)), None) = (result.conflict, &conflict) {
-                conflict =
-                    Some(AccessConflict { earlier, later: record, order, word, class, repeated_store });
+            if let (Some(found), None) = (result.conflict, &conflict) {
+                let (earlier, order) = *found;
+                let found = AccessConflict { earlier, later: record, order, word, class, repeated_store };
+                conflict = Some(Box::new(found));
             }
         }
         (unordered, conflict)

@@ -6,7 +6,9 @@
 use arithmetic::{Instruction, MAX_OPERANDS, NumberShape, Operand, sign_extend};
 use rustc_hash::FxHashMap;
 
-use super::bytecode::{AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, DecodedOp, ExtractOp, ReduceOp};
+use super::bytecode::{
+    AccessChainOp, AccessKinds, ArithmeticOp, BlockEdge, ConstructOp, DecodedOp, ExtractOp, ReduceOp,
+};
 use super::slots::{gather_slots, read_slot, scatter_value};
 use entry_point::malformed;
 
@@ -35,23 +37,72 @@ const NO_OPERAND: Operand<'_> = Operand {
 struct FastPathCtx<'m> {
     function: &'m DecodedFunction<'m>,
     globals: &'m [ConcreteValue],
+    memory: VisibleMemory<'m>,
+    checks: AccessChecks<'m>,
+    /// The number of accesses that changed shared memory.
+    changes: u64,
+    /// Descriptor arrays, whose elements the general path selects.
+    descriptors: &'m FxHashMap<u32, DescriptorArray>,
+    /// True in a probe of the launch, where the general path records computations on positions.
+    tracks_launch: bool,
+}
+
+/// The memory that an invocation may access.
+struct VisibleMemory<'m> {
     objects: &'m mut [MemoryObject],
     workgroup_objects: &'m mut [MemoryObject],
     locals: &'m mut PrivateObjects,
+}
+
+impl VisibleMemory<'_> {
+    #[inline(always)]
+    fn object_mut(&mut self, object: u32) -> Option<&mut MemoryObject> {
+        match object & (PRIVATE_TAG | WORKGROUP_TAG) {
+            0 => self.objects.get_mut(object as usize),
+            WORKGROUP_TAG => self.workgroup_objects.get_mut((object & !WORKGROUP_TAG) as usize),
+            _ => self.locals.as_mut_slice().get_mut((object & !PRIVATE_TAG) as usize),
+        }
+    }
+}
+
+/// The race checks of shared accesses.
+struct AccessChecks<'m> {
     /// The invocation as seen by race checks; `None` if the general path executes shared accesses.
     accessor: Option<Accessor<'m>>,
     /// The instruction and the call stack that race checks record.
     instruction: u32,
     calls: u32,
-    /// The number of shared accesses, and of those that changed memory.
+    /// The number of shared accesses.
     accesses: u64,
-    changes: u64,
     /// The conflict that the last access showed.
-    conflict: Option<(ConcretePointer, AccessConflict)>,
-    /// Descriptor arrays, whose elements the general path selects.
-    descriptors: &'m FxHashMap<u32, DescriptorArray>,
-    /// True in a probe of the launch, where the general path records computations on positions.
-    tracks_launch: bool,
+    conflict: Option<(ConcretePointer, Box<AccessConflict>)>,
+}
+
+impl AccessChecks<'_> {
+    /// Checks an access of shared memory and records it; `None` if the general path has to.
+    #[inline(always)]
+    fn check_access(
+        &mut self,
+        object: &mut MemoryObject,
+        pointer: &ConcretePointer,
+        (offset, bytes): (u64, u32),
+        kinds: &AccessKinds,
+        repeated_store: Option<Taint>,
+    ) -> Option<()> {
+        let (class, accessor) = (object.class?, self.accessor.as_ref()?);
+        let kind = kinds[class][usize::from(object.coherent || pointer.coherent)]?;
+        if pointer.taint != 0 {
+            return None;
+        }
+        let site = AccessSite { instruction: self.instruction, calls: self.calls, kind, mask: 0 };
+        let (shadow, place) = (&mut object.shadow, (class, offset, bytes));
+        let (_, conflict) = accessor.record_access(shadow, place, (site, repeated_store), |_| None, None);
+        self.accesses += 1;
+        if let (None, Some(conflict)) = (&self.conflict, conflict) {
+            self.conflict = Some((*pointer, conflict));
+        }
+        Some(())
+    }
 }
 
 /// Writes a number to a slot.
@@ -117,13 +168,14 @@ impl FastPathCtx<'_> {
                     return None;
                 }
                 let at = (pointer.offset.wrapping_add(offset.into()), u32::from(bytes));
-                let object = self.object_mut(pointer.object)?;
+                let object = self.memory.object_mut(pointer.object)?;
                 if !object.contains_range(at.0, at.1) {
                     return None;
                 }
                 let (bits, taint) = object.read_scalar(at.0, at.1);
                 if object.class.is_some() {
-                    self.check_access(&pointer, at, access, None)?;
+                    let kinds = self.function.access_kinds.get(access as usize)?;
+                    self.checks.check_access(object, &pointer, at, kinds, None)?;
                 }
                 let bits = if is_bool { u64::from(bits != 0) } else { bits };
                 return set_bits(values, to, bits, taint | pointer.taint);
@@ -139,7 +191,7 @@ impl FastPathCtx<'_> {
                 }
                 let at = (pointer.offset.wrapping_add(offset.into()), u32::from(bytes));
                 let is_private = pointer.object & PRIVATE_TAG != 0;
-                let object = self.object_mut(pointer.object)?;
+                let object = self.memory.object_mut(pointer.object)?;
                 if !object.contains_range(at.0, at.1) || is_private != object.class.is_none() {
                     return None;
                 }
@@ -149,10 +201,11 @@ impl FastPathCtx<'_> {
                         return None;
                     }
                     let is_same = object.read_scalar(at.0, at.1) == (bits, taint);
-                    self.check_access(&pointer, at, access, is_same.then_some(taint))?;
+                    let kinds = self.function.access_kinds.get(access as usize)?;
+                    self.checks.check_access(object, &pointer, at, kinds, is_same.then_some(taint))?;
                     self.changes += u64::from(!is_same);
                 }
-                self.object_mut(pointer.object)?.write_scalar(at.0, at.1, bits, taint);
+                object.write_scalar(at.0, at.1, bits, taint);
                 return Some(());
             }
             DecodedOp::AccessChain { pointer, to, chain } => {
@@ -198,47 +251,11 @@ impl FastPathCtx<'_> {
             }
             DecodedOp::Undefine { to } => return set_bits(values, to, 0, UNDEFINED),
             DecodedOp::Variable { to, id, ty, bytes } => {
-                let at = self.locals.push_variable(id, bytes as usize);
+                let at = self.memory.locals.push_variable(id, bytes as usize);
                 (to, ConcreteValue::Pointer(ConcretePointer::at_object_start(PRIVATE_TAG | at as u32, ty)))
             }
         };
         *values.get_mut(to as usize)? = result;
-        Some(())
-    }
-
-    fn object_mut(&mut self, object: u32) -> Option<&mut MemoryObject> {
-        match object & (PRIVATE_TAG | WORKGROUP_TAG) {
-            0 => self.objects.get_mut(object as usize),
-            WORKGROUP_TAG => self.workgroup_objects.get_mut((object & !WORKGROUP_TAG) as usize),
-            _ => self.locals.as_mut_slice().get_mut((object & !PRIVATE_TAG) as usize),
-        }
-    }
-
-    /// Checks an access of shared memory and records it; `None` if the general path has to.
-    fn check_access(
-        &mut self,
-        pointer: &ConcretePointer,
-        (offset, bytes): (u64, u32),
-        access: u32,
-        repeated_store: Option<Taint>,
-    ) -> Option<()> {
-        let object = match pointer.object & WORKGROUP_TAG {
-            0 => self.objects.get_mut(pointer.object as usize)?,
-            _ => self.workgroup_objects.get_mut((pointer.object & !WORKGROUP_TAG) as usize)?,
-        };
-        let (class, accessor) = (object.class?, self.accessor.as_ref()?);
-        let kinds = &self.function.access_kinds.get(access as usize)?[class];
-        let kind = kinds[usize::from(object.coherent || pointer.coherent)]?;
-        if pointer.taint != 0 {
-            return None;
-        }
-        let site = AccessSite { instruction: self.instruction, calls: self.calls, kind, mask: 0 };
-        let (shadow, place) = (&mut object.shadow, (class, offset, bytes));
-        let (_, conflict) = accessor.record_access(shadow, place, (site, repeated_store), |_| None, None);
-        self.accesses += 1;
-        if self.conflict.is_none() {
-            self.conflict = conflict.map(|conflict| (*pointer, conflict));
-        }
         Some(())
     }
 
@@ -412,15 +429,19 @@ impl Interpreter<'_> {
         let mut fast_path_ctx = FastPathCtx {
             function,
             globals,
-            objects: &mut self.objects,
-            workgroup_objects: objects,
-            locals: &mut me.locals,
-            accessor,
-            instruction: 0,
-            calls: frame.calls,
-            accesses: 0,
+            memory: VisibleMemory {
+                objects: &mut self.objects,
+                workgroup_objects: objects,
+                locals: &mut me.locals,
+            },
+            checks: AccessChecks {
+                accessor,
+                instruction: 0,
+                calls: frame.calls,
+                accesses: 0,
+                conflict: None,
+            },
             changes: 0,
-            conflict: None,
             descriptors: &self.descriptors,
             tracks_launch: self.setup.launch_taint.is_tracked(),
         };
@@ -454,9 +475,9 @@ impl Interpreter<'_> {
                     }
                 }
                 _ => {
-                    fast_path_ctx.instruction = function.first_site + frame.at as u32;
+                    fast_path_ctx.checks.instruction = function.first_site + frame.at as u32;
                     has_executed = fast_path_ctx.execute_op(decoded_op, &mut frame.values).is_some();
-                    if !has_executed || fast_path_ctx.conflict.is_some() {
+                    if !has_executed || fast_path_ctx.checks.conflict.is_some() {
                         break;
                     }
                     let nops = u64::from(function.following_nops[frame.at]);
@@ -470,7 +491,7 @@ impl Interpreter<'_> {
             executed += 1;
             follow_edge(edge, frame, function, globals, &mut self.block_entries).ok_or_else(missing_phi)?;
         }
-        let FastPathCtx { accesses, changes, conflict, .. } = fast_path_ctx;
+        let FastPathCtx { checks: AccessChecks { accesses, conflict, .. }, changes, .. } = fast_path_ctx;
         let mut is_done = executed >= most;
         if let Some((pointer, conflict)) = conflict {
             self.report_conflict(ctx, &pointer, &conflict);

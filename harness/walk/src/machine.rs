@@ -31,8 +31,6 @@ use super::value::{
 /// The reason that a lockstep finding gives.
 const LOCKSTEP_REASON: &str =
     "the accesses are not ordered: they are lanes of one subgroup, which need not execute in lockstep";
-/// Upper bound on the ended invocations whose memory is reused.
-const MAX_SPARE_MEMORY: usize = 4_096;
 /// Upper bound on nested calls.
 const MAX_CALLS: usize = 64;
 impl Interpreter<'_> {
@@ -387,13 +385,11 @@ impl Interpreter<'_> {
         let invocation = ctx.invocation_mut();
         invocation.last_site = site;
         invocation.state = InvocationState::Ended;
-        let mut locals = std::mem::take(&mut invocation.locals);
-        locals.truncate_to(0);
         let mut frames = std::mem::take(&mut invocation.frames);
         frames.drain(..).for_each(|frame| self.recycle_frame(frame));
-        if self.spare_memory.len() < MAX_SPARE_MEMORY {
-            self.spare_memory.push((frames, locals));
-        }
+        let invocation = ctx.invocation_mut();
+        invocation.frames = frames;
+        invocation.locals.truncate_to(0);
     }
 
     /// Enters a called function.

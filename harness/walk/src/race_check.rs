@@ -78,7 +78,7 @@ impl AccessSite {
 }
 
 /// The layout of invocation numbers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct InvocationNumbering {
     /// Invocations per workgroup.
     pub workgroup_size: u32,
@@ -116,7 +116,6 @@ pub(super) enum AccessOrder {
 pub(super) type SelfVisibleWrites = BTreeMap<u32, u32>;
 
 /// The context of a race check.
-#[derive(Clone, Copy)]
 pub(super) struct RaceCheck<'v> {
     pub view: &'v HappensBeforeView,
     /// Writes to this location that are visible without a visibility operation.
@@ -171,7 +170,7 @@ impl DefinedCollisions {
 pub(super) fn classify_pair(
     earlier: &AccessRecord,
     later: &AccessRecord,
-    race_check: RaceCheck<'_>,
+    race_check: &RaceCheck<'_>,
 ) -> AccessOrder {
     let view = race_check.view;
     let (a, b) = (&earlier.site.kind, &later.site.kind);
@@ -215,14 +214,15 @@ pub(super) fn classify_pair(
 /// The result of recording an access.
 #[derive(Debug, Default)]
 pub(super) struct RaceCheckResult {
-    pub conflict: Option<(AccessRecord, AccessOrder)>,
+    /// Boxed: conflicts are rare.
+    pub conflict: Option<Box<(AccessRecord, AccessOrder)>>,
     /// True if a mutual atomic that does not commute with it is unordered with it.
     pub is_unordered: bool,
 }
 
 impl RaceCheckResult {
     /// Adds the relation to one earlier record.
-    pub fn add_pair(&mut self, record: &AccessRecord, new: &AccessRecord, race_check: RaceCheck<'_>) {
+    pub fn add_pair(&mut self, record: &AccessRecord, new: &AccessRecord, race_check: &RaceCheck<'_>) {
         match classify_pair(record, new, race_check) {
             AccessOrder::Ordered => {}
             AccessOrder::MutualAtomics => {
@@ -235,13 +235,13 @@ impl RaceCheckResult {
             AccessOrder::Race | AccessOrder::Unpublished if race_check.collisions.contains(record, new) => {}
             found => {
                 // A race outweighs an unpublished read; otherwise the first conflict is reported.
-                let better = match &self.conflict {
+                let better = match self.conflict.as_ref().map(|conflict| conflict.1) {
                     None => true,
-                    Some((_, AccessOrder::Unpublished)) => found == AccessOrder::Race,
+                    Some(AccessOrder::Unpublished) => found == AccessOrder::Race,
                     Some(_) => false,
                 };
                 if better {
-                    self.conflict = Some((*record, found));
+                    self.conflict = Some(Box::new((*record, found)));
                 }
             }
         }

@@ -226,7 +226,7 @@ impl ShadowPage {
         word: u32,
         new: &AccessRecord,
         changes: bool,
-        race_check: RaceCheck<'_>,
+        race_check: &RaceCheck<'_>,
     ) -> Option<RaceCheckResult> {
         let mut result = RaceCheckResult::default();
         if self.in_cells >> word & 1 != 0 || new.site.kind.is_atomic {
@@ -343,7 +343,7 @@ impl ShadowMemory {
         word: u64,
         new: &AccessRecord,
         changes: bool,
-        race_check: RaceCheck<'_>,
+        race_check: &RaceCheck<'_>,
     ) -> RaceCheckResult {
         let (page, word) = (self.page_mut(word), (word % WORDS_PER_PAGE) as u32);
         if let Some(result) = page.record_in_run(word, new, changes, race_check) {
@@ -398,7 +398,7 @@ impl ShadowCell {
     }
 
     /// Checks an access against the history and records it.
-    pub fn record_access(&mut self, new: &AccessRecord, sight: RaceCheck<'_>) -> RaceCheckResult {
+    pub fn record_access(&mut self, new: &AccessRecord, sight: &RaceCheck<'_>) -> RaceCheckResult {
         let mut result = RaceCheckResult::default();
         let access = SurplusAccess::of_record(new);
         let has_own = self.groups.iter().any(|group| group.lane_bit(new.epoch.invocation) != 0);
@@ -435,7 +435,7 @@ impl ShadowCell {
     pub fn self_visible_writes(
         &self,
         read: &AccessRecord,
-        race_check: RaceCheck<'_>,
+        race_check: &RaceCheck<'_>,
     ) -> impl Iterator<Item = (u32, u32)> {
         // As a plain read: an atomic read would be mutually ordered with atomic writes and see no
         // order.
@@ -454,7 +454,7 @@ impl ShadowCell {
     }
 
     /// Records an access. Returns false if the history stays without it.
-    fn insert_record(&mut self, new: &AccessRecord, race_check: RaceCheck<'_>) -> bool {
+    fn insert_record(&mut self, new: &AccessRecord, race_check: &RaceCheck<'_>) -> bool {
         let AccessRecord { epoch: moment, site: way, .. } = *new;
         if way.kind.writes && !way.kind.is_private {
             self.drop_covered(new, race_check);
@@ -487,7 +487,7 @@ impl ShadowCell {
     }
 
     /// Drops earlier accesses that a new write represents.
-    fn drop_covered(&mut self, new: &AccessRecord, race_check: RaceCheck<'_>) {
+    fn drop_covered(&mut self, new: &AccessRecord, race_check: &RaceCheck<'_>) {
         let plain =
             MemoryAccessKind { writes: false, is_atomic: false, is_published: false, ..new.site.kind };
         let read = AccessRecord { site: AccessSite { kind: plain, ..new.site }, ..*new };
@@ -534,7 +534,7 @@ impl ShadowCell {
     ///
     /// An availability operation covers the location, not just one write. This holds only without a release
     /// in between.
-    fn publish_earlier_writes(&mut self, new: &AccessRecord, race_check: RaceCheck<'_>) {
+    fn publish_earlier_writes(&mut self, new: &AccessRecord, race_check: &RaceCheck<'_>) {
         let mut moved = Vec::new();
         for group in self.groups.iter_mut() {
             let MemoryAccessKind {

@@ -95,8 +95,6 @@ pub(super) struct Interpreter<'a> {
     pub spare_frames: Vec<Vec<CallFrame>>,
     /// The last workgroup that ended, to reuse.
     pub spare_workgroup: Option<Box<WorkgroupState>>,
-    /// The emptied call stacks and private objects of ended invocations, to reuse.
-    pub spare_memory: Vec<(Vec<CallFrame>, PrivateObjects)>,
     /// Execution scope and semantics of the control barriers that were executed, by site.
     pub barriers: RefCell<FxHashMap<u32, (Scope, BarrierSemantics)>>,
     /// The semantics of the last atomic, with their number.
@@ -153,7 +151,6 @@ impl<'a> Interpreter<'a> {
             accesses: 0,
             repeated_store: None,
             spare_workgroup: None,
-            spare_memory: Vec::new(),
             barriers: RefCell::default(),
             last_semantics: (0, Semantics::RELAXED),
             private_templates: Vec::new(),
@@ -255,7 +252,7 @@ pub(super) struct WorkgroupState {
 }
 
 /// An invocation, with its registers, private memory and view of shared memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Invocation {
     pub identity: InvocationId,
     pub number: u32,
@@ -293,9 +290,53 @@ pub(super) struct Invocation {
     pub made_no_change: bool,
 }
 
+impl Invocation {
+    /// Resets a new or ended invocation to the start of another one; its call stack is empty.
+    pub fn restart(&mut self, at: InvocationId, layout: InvocationNumbering) {
+        let Invocation {
+            identity,
+            number,
+            subgroup,
+            lane,
+            numbering,
+            frames: _,
+            locals,
+            views,
+            state,
+            pending_releases,
+            pending_acquires,
+            acquires_are_merged,
+            last_received,
+            self_visible,
+            split_counts,
+            clock,
+            last_release,
+            interlock,
+            ray_queries,
+            last_site,
+            made_no_change,
+        } = self;
+        (*identity, *numbering) = (at, layout);
+        *number = at.workgroup_index * layout.workgroup_size + at.local_index;
+        (*subgroup, *lane) = (at.local_index / layout.subgroup_size, at.local_index % layout.subgroup_size);
+        locals.truncate_to(0);
+        *views = ClassMap::default();
+        *state = InvocationState::Running;
+        pending_releases.clear();
+        pending_acquires.clear();
+        *last_received = None;
+        self_visible.clear();
+        (*split_counts, *clock, *last_release, *last_site) = ([(0, 0); 2], 0, 0, 0);
+        (*acquires_are_merged, *made_no_change) = (false, false);
+        *interlock = InterlockState::Before;
+        *ray_queries = RayQueries::default();
+    }
+}
+
 /// The execution state of an invocation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum InvocationState {
+    #[default]
     Running,
     /// Waits at a control barrier or subgroup operation, identified by its dynamic instance.
     Waiting(Rc<Vec<u32>>),
@@ -339,7 +380,7 @@ impl BlockEntries {
     }
 
     /// Counts an entry of the executing invocation.
-    #[inline]
+    #[inline(always)]
     pub fn count_entry(&mut self, site: usize) {
         let Some(entries) = self.counts.get_mut(site) else { return };
         if *entries == u8::MAX && self.is_shared[site] {

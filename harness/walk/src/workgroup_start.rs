@@ -1,13 +1,10 @@
 //! The initial state of workgroups and their invocations.
 
-use std::collections::BTreeMap;
-
 use rspirv::spirv::{BuiltIn, StorageClass};
 use spirv_reader::{SpirvConstant, Stage};
 
 use super::happens_before::ClassMap;
-use super::state::{Interpreter, Invocation, InvocationState, PrivateInput, PrivateTemplate, WorkgroupState};
-use entry_point::interlock::InterlockState;
+use super::state::{Interpreter, Invocation, PrivateInput, PrivateTemplate, WorkgroupState};
 use entry_point::{InvocationId, Problem, launch, malformed, unsupported};
 
 use super::access::part_pointer;
@@ -27,7 +24,8 @@ impl Interpreter<'_> {
         let count: u32 = setup.local_size.iter().product();
         let workgroup = setup.workgroup_position(index);
         let mut state = self.spare_workgroup.take().unwrap_or_default();
-        state.invocations.clear();
+        // Ended invocations keep the memory of their variables.
+        state.invocations.resize_with(count as usize, Invocation::default);
         state.objects.clear();
         state.barrier_epochs = ClassMap::default();
         state.split_rounds.clear();
@@ -48,40 +46,17 @@ impl Interpreter<'_> {
             let local = [local_index % x, local_index / x % y, local_index / x / y];
             let identity =
                 InvocationId { workgroup, local, workgroup_index: index, local_index, stage: setup.stage };
-            let (subgroup, lane) = (local_index / setup.subgroup_size, local_index % setup.subgroup_size);
-            let (mut frames, mut locals) = self.spare_memory.pop().unwrap_or_default();
+            let invocation = &mut state.invocations[local_index as usize];
+            invocation.restart(identity, setup.numbering());
             for template in &self.private_templates {
-                let object = locals.push_stale();
+                let object = invocation.locals.push_stale();
                 template.initialize_object(object);
                 if let Some(input) = template.input {
                     self.assign_input(object, input, &identity)?;
                 }
             }
-            let frame = self.new_frame(setup.function, Slots::EMPTY, locals.len());
-            frames.push(frame.ok_or_else(|| malformed("no such function"))?);
-            state.invocations.push(Invocation {
-                identity,
-                number: index * count + local_index,
-                subgroup,
-                lane,
-                numbering: setup.numbering(),
-                frames,
-                locals,
-                clock: 0,
-                views: Default::default(),
-                state: InvocationState::Running,
-                pending_releases: Vec::new(),
-                pending_acquires: Vec::new(),
-                acquires_are_merged: false,
-                last_received: None,
-                self_visible: BTreeMap::new(),
-                split_counts: [(0, 0); 2],
-                last_release: 0,
-                interlock: InterlockState::Before,
-                ray_queries: Default::default(),
-                made_no_change: false,
-                last_site: 0,
-            });
+            let frame = self.new_frame(setup.function, Slots::EMPTY, invocation.locals.len());
+            invocation.frames.push(frame.ok_or_else(|| malformed("no such function"))?);
         }
         Ok(state)
     }
