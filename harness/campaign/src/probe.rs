@@ -203,7 +203,7 @@ fn parse_compile_only(text: &str) -> Result<DeviceSelector, Failure> {
         None => (name, None),
     };
     if family.is_empty() || version.as_deref() == Some("") {
-        let word = vendor.selector_prefix;
+        let word = &vendor.selector_prefix;
         return Err(Failure::input_message(format!(
             "`{text}` is incomplete: expected {word}:CHIP, or {word}:* for all of them, optionally \
              followed by `@` and the start of a Mesa version"
@@ -261,14 +261,14 @@ pub fn list_compile_only(mesas: &[Mesa]) -> Vec<CompileOnlyDevice> {
     let families = |mesa: &Mesa| mesa.known_families().unwrap_or_default();
     let candidates: Vec<(&Mesa, &ChipFamily)> =
         mesas.iter().flat_map(|mesa| families(mesa).into_iter().map(move |family| (mesa, family))).collect();
-    let found = parallel_map(&candidates, |(mesa, family)| probe_compile_only(mesa, family.name).ok());
+    let found = parallel_map(&candidates, |(mesa, family)| probe_compile_only(mesa, &family.name).ok());
     found.into_iter().flatten().collect()
 }
 
 /// Describes the missing prerequisites for each vendor without compile-only devices.
 pub fn describe_missing_vendors(mesas: &[Mesa], found: &[CompileOnlyDevice]) -> Vec<String> {
     let mut lines = Vec::new();
-    for vendor in VENDORS {
+    for vendor in VENDORS.iter() {
         let of_vendor = |mesa: &&Mesa| mesa.vendor().selector_prefix == vendor.selector_prefix;
         let mut is_covered = found.iter().any(|device| of_vendor(&&device.mesa));
         for mesa in mesas.iter().filter(of_vendor) {
@@ -305,7 +305,7 @@ fn no_driver_message(vendor: &Vendor, is_installed: bool) -> String {
 /// If no Mesa matches or supports the family. The error describes how its process ended and lists the
 /// supported families.
 pub fn choose_compile_only(
-    vendor: &Vendor,
+    vendor: &'static Vendor,
     family: &str,
     version: Option<&str>,
     mesas: &[Mesa],
@@ -330,7 +330,7 @@ pub fn choose_compile_only(
         if let Some(version) = version {
             // This version may not support every chip of the list.
             let any_device =
-                families.iter().rev().find_map(|family| probe_compile_only(mesa, family.name).ok());
+                families.iter().rev().find_map(|family| probe_compile_only(mesa, &family.name).ok());
             match any_device {
                 Some(device) if device.version().starts_with(version) || version == "*" => {}
                 Some(device) => {
@@ -343,7 +343,7 @@ pub fn choose_compile_only(
                 }
             }
         }
-        let names: Vec<&str> = families.iter().map(|family| family.name).collect();
+        let names: Vec<&str> = families.iter().map(|family| family.name.as_str()).collect();
         notes.push(format!("{place} knows {}", names.join(", ")));
         let is_known_family = families.iter().any(|known| vendor.find_family(family) == Some(known));
         if family == "*" {

@@ -230,7 +230,7 @@ pub(crate) fn unknown_device_error(
     let known = all.iter().map(|device| device.identity.name.as_str());
     let (suggestion, compilers) = match error {
         plan::DeviceError::NoSuchDevice(word)
-            if word.contains(':') || vendor::VENDORS.iter().any(|vendor| vendor.selector_prefix == word) =>
+            if word.contains(':') || vendor::VENDORS.iter().any(|vendor| vendor.selector_prefix == *word) =>
         {
             let words: Vec<String> =
                 vendor::VENDORS.iter().map(|vendor| format!("{}:", vendor.selector_prefix)).collect();

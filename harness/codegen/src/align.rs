@@ -130,7 +130,7 @@ fn align_accesses(
     is_module: bool,
 ) -> Alignment {
     let texts: Vec<&str> = disassembly.lines.iter().map(|line| line.text.as_str()).collect();
-    let resources = (disassembly.dialect.resource_numbers)(&texts);
+    let resources = disassembly.dialect.resource_numbers(&texts);
     // Such text does not distinguish buffers by address and by descriptor.
     let has_addresses = !disassembly.dialect.has_constant_addresses
         && expected.iter().any(|one| one.path == CodePath::Address);

@@ -39,11 +39,11 @@ impl Disassembly {
     ///
     /// [`NotMachineCode`] if it cannot be compiled code of a kernel.
     pub fn parse(text: &str, dialect: &'static DisassemblerDialect) -> Result<Disassembly, NotMachineCode> {
-        let text = (dialect.preprocess)(text);
+        let text = dialect.preprocess(text);
         let lines: Vec<CodeLine> = text.lines().filter_map(|line| parse_line(line, dialect)).collect();
         let Some(first) = lines.first() else { return Err(NotMachineCode::Empty) };
         let is_access = |line: &CodeLine| matches!(line.kind, LineKind::Access(_));
-        if dialect.recognizes_memory && !lines.iter().any(is_access) {
+        if dialect.recognizes_memory() && !lines.iter().any(is_access) {
             return Err(NotMachineCode::NoAccess(first.text.clone()));
         }
         Ok(Disassembly { lines, dialect })
@@ -77,18 +77,19 @@ impl Disassembly {
 }
 
 fn parse_line(line: &str, dialect: &DisassemblerDialect) -> Option<CodeLine> {
-    let (text, kind) = (dialect.read_line)(line)?;
+    let (text, kind) = dialect.read_line(line)?;
     Some(CodeLine { text: text.split_whitespace().collect::<Vec<_>>().join(" "), kind })
 }
 
 #[cfg(test)]
 mod tests {
-    use vendor::amd::DIALECT as AMD;
 
     use super::*;
 
     fn line_kind(text: &str) -> LineKind {
-        Disassembly::parse(&format!("{text}\nbuffer_store_dword v0, off, s[0:3], 0"), &AMD).unwrap().lines[0]
+        Disassembly::parse(&format!("{text}\nbuffer_store_dword v0, off, s[0:3], 0"), vendor::amd::dialect())
+            .unwrap()
+            .lines[0]
             .kind
     }
 
@@ -130,7 +131,7 @@ mod tests {
     #[test]
     fn an_error_text_is_not_machine_code() {
         let apology = "Shader disassembly is not supported in the current configuration.";
-        let error = Disassembly::parse(apology, &AMD).unwrap_err();
+        let error = Disassembly::parse(apology, vendor::amd::dialect()).unwrap_err();
         assert_eq!(error.to_string(), format!("not disassembled: `{apology}`"));
         assert_eq!(Disassembly::parse("\n  \n", &PLAIN).unwrap_err(), NotMachineCode::Empty);
     }

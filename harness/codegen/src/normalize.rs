@@ -50,7 +50,7 @@ fn strip_registers(text: &str, dialect: &DisassemblerDialect) -> String {
 }
 
 fn is_register(word: &str, dialect: &DisassemblerDialect) -> bool {
-    dialect.named_registers.contains(&word)
+    dialect.named_registers.iter().any(|name| name == word)
         || parse_leading_register(word, dialect).is_some_and(|(_, rest)| rest.is_empty())
 }
 
@@ -129,7 +129,7 @@ impl NameMap {
 
 /// Returns a block label at the start of a text.
 fn parse_leading_label<'t>(text: &'t str, dialect: &DisassemblerDialect) -> Option<&'t str> {
-    let digits = text.strip_prefix(dialect.block_prefix)?.bytes().take_while(u8::is_ascii_digit).count();
+    let digits = text.strip_prefix(&dialect.block_prefix)?.bytes().take_while(u8::is_ascii_digit).count();
     (digits > 0).then(|| &text[..dialect.block_prefix.len() + digits])
 }
 
@@ -138,7 +138,7 @@ mod tests {
     use crate::disassembly::Disassembly;
 
     fn parse_disassembly(text: &str) -> Disassembly {
-        Disassembly::parse(text, &vendor::amd::DIALECT).unwrap()
+        Disassembly::parse(text, vendor::amd::dialect()).unwrap()
     }
 
     #[test]

@@ -345,22 +345,16 @@ pub fn check_order(
     if second < first {
         return OrderFinding::new(OrderVerdict::Lost, "the second access is before the first");
     }
-    let applies = |need: &&OrderRequirement| {
-        need.order == required.order
-            && need.first_operations.contains(&first_access.operation)
-            && (need.targets.is_empty() || need.targets.iter().any(|start| target.starts_with(start)))
-    };
-    let Some(requirement) = disassembly.dialect.order_requirements.iter().find(applies) else {
+    let dialect = disassembly.dialect;
+    let applies =
+        |need: &&OrderRequirement| need.applies_to(required.order, Some(first_access.operation), target);
+    let Some(requirement) = dialect.order_requirements.iter().find(applies) else {
         return OrderFinding::new(OrderVerdict::Unknown, "no table lists what this order needs here");
     };
     let may_be_cached = of_second.operation == CodeOperation::Load;
-    let found = check_steps(
-        requirement.steps,
-        disassembly,
-        (first, second),
-        may_be_cached && required.needs_visibility,
-    );
-    let found = OrderFinding { source: Some(requirement.source), ..found };
+    let steps = dialect.parts_of(requirement);
+    let found = check_steps(&steps, disassembly, (first, second), may_be_cached && required.needs_visibility);
+    let found = OrderFinding { source: Some(&requirement.source), ..found };
     // An uncertain match is not evidence against a compiler, unless no other match keeps the order.
     let is_block = |(one, two): &(usize, usize)| {
         let between = disassembly.lines.get(*one.min(two)..*one.max(two)).unwrap_or_default();
@@ -370,8 +364,7 @@ pub fn check_order(
         let lines = alignment.lines_of(required.first).iter();
         let pairs =
             lines.flat_map(|one| alignment.lines_of(required.second).iter().map(move |two| (*one, *two)));
-        let is_lost =
-            |pair| check_steps(requirement.steps, disassembly, pair, false).verdict == OrderVerdict::Lost;
+        let is_lost = |pair| check_steps(&steps, disassembly, pair, false).verdict == OrderVerdict::Lost;
         let mut pairs = pairs.filter(|(one, two)| one < two);
         found.verdict == OrderVerdict::Lost && pairs.all(|pair| is_block(&pair) && is_lost(pair))
     };
@@ -456,23 +449,16 @@ fn check_barrier_order(
     if !is_release && !may_be_cached {
         return OrderFinding::new(OrderVerdict::Kept, "after the control barrier");
     }
-    let rows = if is_shared {
-        disassembly.dialect.workgroup_requirements
-    } else {
-        disassembly.dialect.order_requirements
-    };
-    let applies = |need: &&OrderRequirement| {
-        need.order == required.order
-            && (!is_release || need.first_operations.contains(&access.operation))
-            && (need.targets.is_empty() || need.targets.iter().any(|start| target.starts_with(start)))
-    };
+    let dialect = disassembly.dialect;
+    let rows = if is_shared { &dialect.workgroup_requirements } else { &dialect.order_requirements };
+    let operation = is_release.then_some(access.operation);
+    let applies = |need: &&OrderRequirement| need.applies_to(required.order, operation, target);
     let Some(requirement) = rows.iter().find(applies) else {
         return OrderFinding::new(OrderVerdict::Unknown, "no table lists what this order needs here");
     };
     // After the barrier, nothing waits for an access before it.
-    let steps: Vec<RequirementPart> = (requirement.steps.iter().copied())
-        .filter(|step| is_release || step.place == RequirementPosition::SecondLoad)
-        .collect();
+    let mut steps = dialect.parts_of(requirement);
+    steps.retain(|step| is_release || step.place == RequirementPosition::SecondLoad);
     let check = |line: &usize| {
         let ends = if is_release { (*line, barrier.start) } else { (barrier.end - 1, *line) };
         check_steps(&steps, disassembly, ends, may_be_cached)
@@ -481,7 +467,7 @@ fn check_barrier_order(
     found.sort_by_key(|one| one.verdict);
     let is_mixed = found.first().map(|one| one.verdict) != found.last().map(|one| one.verdict);
     let worst = found.pop().unwrap_or_else(|| not_covered("no line"));
-    let worst = OrderFinding { source: Some(requirement.source), ..worst };
+    let worst = OrderFinding { source: Some(&requirement.source), ..worst };
     if is_mixed {
         return OrderFinding { verdict: OrderVerdict::Unknown, why: NOT_DISTINGUISHED.to_owned(), ..worst };
     }
@@ -505,7 +491,7 @@ fn is_before(earlier: LineSource, later: LineSource) -> bool {
 }
 
 fn check_steps(
-    steps: &[RequirementPart],
+    steps: &[&RequirementPart],
     disassembly: &Disassembly,
     (first, second): (usize, usize),
     second_reads: bool,
@@ -515,8 +501,9 @@ fn check_steps(
     let mut worst = OrderFinding::new(OrderVerdict::Kept, "");
     for step in steps {
         let RequirementPart { place, alternatives, uncertain_alternatives, if_missing, description: words } =
-            *step;
-        let line_contains = |line: usize, parts: &[&str]| parts.iter().any(|part| text(line).contains(part));
+            step;
+        let line_contains =
+            |line: usize, parts: &[String]| parts.iter().any(|part| text(line).contains(part));
         let is_present = match place {
             RequirementPosition::Between => {
                 let at = (search_start..second).find(|line| line_contains(*line, alternatives));
@@ -537,7 +524,7 @@ fn check_steps(
         if is_present {
             continue;
         }
-        let is_uncertain = place == RequirementPosition::Between
+        let is_uncertain = *place == RequirementPosition::Between
             && (search_start..second).any(|line| line_contains(line, uncertain_alternatives));
         let verdict = match if_missing {
             _ if is_uncertain => OrderVerdict::Unknown,
@@ -558,7 +545,7 @@ fn check_steps(
         }
     }
     if worst.verdict == OrderVerdict::Kept {
-        let words: Vec<&str> = steps.iter().map(|step| step.description).collect();
+        let words: Vec<&str> = steps.iter().map(|step| step.description.as_str()).collect();
         worst.why = if words.is_empty() { "in this order".to_owned() } else { words.join(", ") };
     }
     worst

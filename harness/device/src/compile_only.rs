@@ -178,7 +178,7 @@ impl Mesa {
     /// its names.
     pub fn worker_command(&self, program: &Path, family: &str) -> Command {
         let known_family = self.vendor.find_family(family);
-        let name = known_family.map_or(family, |family| family.name);
+        let name = known_family.map_or(family, |family| &family.name);
         let method = self.chosen_method().ok();
         let shim = method.and_then(|chosen| chosen.shim.as_deref());
         let mut command = self.base_command(program, shim);
@@ -186,15 +186,15 @@ impl Mesa {
             command.env(name, &self.driver_file);
         }
         command.env(vendor::SELECTOR_VARIABLE, format!("{}:{name}", self.vendor.selector_prefix));
-        command.envs(self.vendor.environment.iter().copied());
+        command.envs(self.vendor.environment.iter().map(|(name, value)| (name, value)));
         if let Some(chosen) = method
             && let Some(variable) = chosen.variable
         {
             let spelling = chosen.spellings.iter().find(|(known, _)| Some(*known) == known_family);
-            let listed = known_family.filter(|_| chosen.shim.is_some()).map(|family| family.shim_value);
+            let listed = known_family.filter(|_| chosen.shim.is_some()).map(ChipFamily::shim_value);
             command.env(variable, spelling.map_or(listed.unwrap_or(family), |(_, name)| name));
         }
-        if let Some((variable, word)) = self.vendor.debug_flag {
+        if let Some((variable, word)) = &self.vendor.debug_flag {
             let debug = std::env::var(variable).unwrap_or_default();
             command.env(variable, if debug.is_empty() { word.to_owned() } else { format!("{debug},{word}") });
         }
@@ -208,8 +208,8 @@ impl Mesa {
     /// Returns the first method that the installation supports.
     fn choose_method(&self) -> Result<ChosenMethod, MesaError> {
         let mut missing_shim = None;
-        for method in self.vendor.compile_methods {
-            match *method {
+        for method in &self.vendor.compile_methods {
+            match method {
                 CompileMethod::NullBackEnd { variable, marker: sign } => {
                     let library =
                         self.library_path().and_then(|path| fs::read(path).ok()).unwrap_or_default();
@@ -228,21 +228,22 @@ impl Mesa {
                     let Some(path) =
                         folders.iter().map(|folder| folder.join(shim)).find(|path| path.is_file())
                     else {
-                        missing_shim = Some((shim, folders));
+                        missing_shim = Some((shim.as_str(), folders));
                         continue;
                     };
-                    let text = if names_chips { fs::read(&path).unwrap_or_default() } else { Vec::new() };
+                    let text = if *names_chips { fs::read(&path).unwrap_or_default() } else { Vec::new() };
                     let known = |family: &&ChipFamily| {
-                        !names_chips || contains_text(&text, &format!("\0{}\0", family.shim_value))
+                        !names_chips || contains_text(&text, &format!("\0{}\0", family.shim_value()))
                     };
                     let families = self.vendor.families.iter().filter(known);
-                    let spellings = families.map(|family| (family, family.shim_value)).collect();
+                    let spellings = families.map(|family| (family, family.shim_value())).collect();
+                    let variable = variable.as_deref();
                     return Ok(ChosenMethod { variable, shim: Some(path), spellings });
                 }
             }
         }
         let (shim, folders) = missing_shim.unwrap_or_default();
-        let Vendor { display_name: driver, install, .. } = *self.vendor;
+        let Vendor { display_name: driver, install, .. } = self.vendor;
         Err(MesaError::NoShim {
             driver,
             driver_file: self.driver_file.clone(),
@@ -301,7 +302,7 @@ impl Mesa {
     fn library_path(&self) -> Option<PathBuf> {
         let text = fs::read_to_string(&self.driver_file).unwrap_or_default();
         let named = text.split("\"library_path\"").nth(1).and_then(|rest| rest.split('"').nth(1));
-        let named = Path::new(named.unwrap_or(self.vendor.library));
+        let named = Path::new(named.unwrap_or(&self.vendor.library));
         let root = self.root.as_deref().unwrap_or(Path::new("/"));
         if named.is_absolute() {
             let inside = root.join(named.strip_prefix("/").unwrap_or(named));
@@ -324,7 +325,7 @@ fn explain_missing_mesa(folder: &Path) -> String {
     if !folder.is_dir() {
         return "there is no such folder".to_owned();
     }
-    let names: Vec<&str> = VENDORS.iter().map(|vendor| vendor.driver_file_prefix).collect();
+    let names: Vec<&str> = VENDORS.iter().map(|vendor| vendor.driver_file_prefix.as_str()).collect();
     format!(
         "expected {DRIVER_FILES}/NAME*.json under it or under a folder in it, NAME being one of {}",
         names.join(", ")
@@ -400,7 +401,7 @@ mod tests {
     }
 
     fn names(mesa: &Mesa) -> Vec<&'static str> {
-        mesa.known_families().unwrap().iter().map(|family| family.name).collect()
+        mesa.known_families().unwrap().iter().map(|family| family.name.as_str()).collect()
     }
 
     /// Creates a root as `debootstrap` does, with a RADV library.
@@ -452,13 +453,13 @@ mod tests {
     #[test]
     fn every_vendor_has_a_shim_and_a_variable() {
         let folder = tempfile::tempdir().unwrap();
-        for vendor in VENDORS {
+        for vendor in VENDORS.iter() {
             let driver = format!("{{\"ICD\": {{\"library_path\": \"{}\"}}}}", vendor.library);
             for version in ["mesa-9.0", "mesa-26.2.6"] {
                 let path = format!("{version}/{DRIVER_FILES}/{}.json", vendor.driver_file_prefix);
                 file(&folder, &path, driver.as_bytes());
             }
-            for way in vendor.compile_methods {
+            for way in &vendor.compile_methods {
                 if let CompileMethod::Shim { library, .. } = way {
                     file(&folder, &format!("{SHIMS}/{library}"), b"\0navi31\0");
                 }
@@ -474,7 +475,7 @@ mod tests {
             .iter()
             .map(|mesa| {
                 let family = mesa.known_families().unwrap()[0];
-                let command = mesa.worker_command(Path::new("/bin/tool"), family.name);
+                let command = mesa.worker_command(Path::new("/bin/tool"), &family.name);
                 let shim = command.get_args().nth(3).unwrap().to_string_lossy().into_owned();
                 let shim = shim.rsplit('/').next().unwrap().to_owned();
                 let chip = mesa.vendor.compile_methods.iter().find_map(|way| match way {

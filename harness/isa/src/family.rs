@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use vendor::amd::RADV;
+use vendor::amd::radv;
 
 /// A generation of the instruction set, with its counters, bits and caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,7 +80,7 @@ pub struct AmdFamily {
 
 /// An unknown family name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown AMD family `{name}`; expected one of {} or gfxNNN", RADV.families.iter().map(|family| family.name).collect::<Vec<_>>().join(", "))]
+#[error("unknown AMD family `{name}`; expected one of {} or gfxNNN", radv().families.iter().map(|family| family.name.as_str()).collect::<Vec<_>>().join(", "))]
 pub struct UnknownFamily {
     pub name: String,
 }
@@ -101,7 +101,7 @@ impl FromStr for AmdFamily {
 
     fn from_str(text: &str) -> Result<AmdFamily, UnknownFamily> {
         let name = text.trim().to_ascii_lowercase();
-        let target = RADV.find_family(&name).map_or(name.as_str(), |family| family.target);
+        let target = radv().find_family(&name).map_or(name.as_str(), |family| &family.target);
         match parse_target(target) {
             Some(generation) => Ok(AmdFamily { name, generation }),
             None => Err(UnknownFamily { name: text.to_owned() }),
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn names_and_numbers() {
-        for family in RADV.families {
+        for family in &radv().families {
             assert!(family.all_names().all(|name| name.parse::<AmdFamily>().is_ok()), "{family:?}");
         }
         for (name, generation) in [

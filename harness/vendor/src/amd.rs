@@ -2,244 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use crate::driver::{ChipFamily, CompileMethod, DescriptorLayout, TextSource, Vendor};
+use crate::driver::Vendor;
 use crate::line::{CodeAccess, CodeOperation, CodePath, LineKind};
-use crate::order::{MissingOperation, Order, OrderRequirement, RequirementPart, RequirementPosition};
-use crate::text::{DisassemblerDialect, LineRule, note_rule};
+use crate::text::{DialectReader, DisassemblerDialect};
 
-/// Mesa's RADV.
-pub const RADV: Vendor = Vendor {
-    selector_prefix: "radv",
-    display_name: "RADV",
-    driver_file_prefix: "radeon_icd",
-    library: "libvulkan_radeon.so",
-    driver_id: 3,
-    // Mesa 26.1 removed the null back end.
-    compile_methods: &[
-        CompileMethod::NullBackEnd { variable: "RADV_FORCE_FAMILY", marker: "Null hardware" },
-        CompileMethod::Shim {
-            library: "libamdgpu_noop_drm_shim.so",
-            variable: Some("AMDGPU_GPU_ID"),
-            has_chip_names: true,
-        },
-    ],
-    install: "Debian: mesa-vulkan-drivers; from Mesa 26.1, which has no null back end, mesa-drm-shim as well",
-    environment: &[("MESA_SHADER_CACHE_DISABLE", "true")],
-    debug_flag: Some(("RADV_DEBUG", "nocache")),
-    text_source: TextSource::Properties,
-    chip_prefix: Some("(RADV "),
-    families: FAMILIES,
-    dialect: &DIALECT,
-    descriptors: Some(DESCRIPTORS),
+/// The functions of its dialect.
+pub(crate) const READER: DialectReader = DialectReader {
+    resource_numbers: |_, lines| resource_numbers(lines),
+    ..DialectReader::of_lines(|_, line| read_line(line))
 };
 
-/// RADV's descriptor layout.
-pub const DESCRIPTORS: DescriptorLayout = DescriptorLayout { buffer_bytes: 16, image_bytes: 32 };
-
-/// Family names in Mesa versions (`ac_get_family_name` in `src/amd/common`), with LLVM's targets.
-const FAMILIES: &[ChipFamily] = &[
-    amd_family("tahiti", &[], "gfx600"),
-    amd_family("pitcairn", &[], "gfx601"),
-    amd_family("verde", &[], "gfx601"),
-    amd_family("oland", &[], "gfx601"),
-    amd_family("hainan", &[], "gfx602"),
-    amd_family("bonaire", &[], "gfx704"),
-    amd_family("hawaii", &[], "gfx701"),
-    amd_family("kaveri", &[], "gfx700"),
-    amd_family("kabini", &[], "gfx703"),
-    amd_family("iceland", &[], "gfx802"),
-    amd_family("tonga", &[], "gfx802"),
-    amd_family("fiji", &[], "gfx803"),
-    amd_family("polaris10", &[], "gfx803"),
-    amd_family("polaris11", &[], "gfx803"),
-    amd_family("polaris12", &[], "gfx803"),
-    amd_family("vegam", &[], "gfx803"),
-    amd_family("carrizo", &[], "gfx801"),
-    amd_family("stoney", &[], "gfx810"),
-    amd_family("vega10", &[], "gfx900"),
-    amd_family("vega12", &[], "gfx904"),
-    amd_family("vega20", &[], "gfx906"),
-    amd_family("raven", &[], "gfx902"),
-    amd_family("raven2", &[], "gfx909"),
-    amd_family("renoir", &[], "gfx90c"),
-    amd_family("mi100", &["arcturus"], "gfx908"),
-    amd_family("mi200", &["aldebaran"], "gfx90a"),
-    amd_family("gfx940", &[], "gfx940"),
-    amd_family("navi10", &[], "gfx1010"),
-    amd_family("navi12", &[], "gfx1011"),
-    amd_family("navi14", &[], "gfx1012"),
-    amd_family("navi21", &[], "gfx1030"),
-    amd_family("navi22", &[], "gfx1031"),
-    amd_family("navi23", &[], "gfx1032"),
-    amd_family("navi24", &[], "gfx1034"),
-    amd_family("vangogh", &[], "gfx1033"),
-    amd_family("rembrandt", &[], "gfx1035"),
-    amd_family("raphael_mendocino", &["gfx1036", "raphael"], "gfx1036"),
-    amd_family("navi31", &["gfx1100"], "gfx1100"),
-    amd_family("navi32", &["gfx1101"], "gfx1101"),
-    amd_family("navi33", &["gfx1102"], "gfx1102"),
-    amd_family("phoenix", &["gfx1103_r1"], "gfx1103"),
-    amd_family("phoenix2", &["gfx1103_r2"], "gfx1103"),
-    amd_family("gfx1150", &[], "gfx1150"),
-    amd_family("gfx1151", &[], "gfx1151"),
-    amd_family("gfx1152", &[], "gfx1152"),
-    amd_family("gfx1153", &[], "gfx1153"),
-    amd_family("gfx1200", &[], "gfx1200"),
-    amd_family("gfx1201", &[], "gfx1201"),
-];
-
-const fn amd_family(name: &'static str, others: &'static [&'static str], target: &'static str) -> ChipFamily {
-    ChipFamily { name, aliases: others, target, shim_value: name }
+/// Returns the vendor of RADV.
+pub fn radv() -> &'static Vendor {
+    &crate::VENDORS[0]
 }
 
-/// The dialect of its machine code.
-pub const DIALECT: DisassemblerDialect = DisassemblerDialect {
-    name: "amd",
-    preprocess: str::to_owned,
-    read_line,
-    rules: RULES,
-    has_constant_addresses: true,
-    resource_numbers,
-    order_requirements: ORDER_REQUIREMENTS,
-    // ACO of Mesa 26 omits the wait on GFX11.
-    workgroup_requirements: &[OrderRequirement {
-        order: Order::Release,
-        first_operations: &[CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic],
-        targets: &[],
-        steps: &[RequirementPart {
-            place: RequirementPosition::Between,
-            alternatives: &[
-                "lgkmcnt(0)",
-                "s_wait_dscnt 0x0",
-                "s_wait_loadcnt_dscnt 0x0",
-                "s_wait_storecnt_dscnt 0x0",
-            ],
-            uncertain_alternatives: &["lgkmcnt(", "dscnt"],
-            if_missing: MissingOperation::Unknown,
-            description: "wait for the workgroup's memory",
-        }],
-        source: AMDGPU_GUIDE,
-    }],
-    barriers: &["s_barrier"],
-    recognizes_memory: true,
-    fillers: &["s_nop", "s_delay_alu", "s_clause", "s_code_end", "s_inst_prefetch"],
-    register_prefixes: &['s', 'v', 'a'],
-    named_registers: &["vcc", "exec", "m0", "vcc_lo", "vcc_hi", "null", "off", "scc"],
-    block_prefix: "BB",
-};
-
-/// "Memory Model" of LLVM's User Guide for AMDGPU Backend, tables by generation, for the scopes agent and
-/// system.
-const AMDGPU_GUIDE: &str = "LLVM, User Guide for AMDGPU Backend, Memory Model";
-/// Vector and scalar loads have separate counters.
-const LOAD_WAIT: RequirementPart = RequirementPart {
-    place: RequirementPosition::Between,
-    alternatives: &["vmcnt(0)", "s_wait_loadcnt 0x0", "s_wait_loadcnt_dscnt 0x0", "s_wait_kmcnt 0x0"],
-    uncertain_alternatives: &["vmcnt(", "lgkmcnt(", "s_wait_loadcnt", "s_wait_kmcnt"],
-    if_missing: MissingOperation::Lost,
-    description: "wait for the first access",
-};
-const BEFORE_GFX10: &[&str] =
-    &["gfx6", "gfx7", "gfx8", "gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"];
-const ORDER_REQUIREMENTS: &[OrderRequirement] = &[
-    OrderRequirement {
-        order: Order::Acquire,
-        first_operations: &[CodeOperation::Load],
-        targets: BEFORE_GFX10,
-        steps: &[LOAD_WAIT, cache_bypassing_load(&[" glc", "buffer_wbinvl1"])],
-        source: AMDGPU_GUIDE,
-    },
-    OrderRequirement {
-        order: Order::Acquire,
-        first_operations: &[CodeOperation::Load],
-        targets: &["gfx10"],
-        steps: &[LOAD_WAIT, cache_bypassing_load(&["glc dlc", "buffer_gl1_inv"])],
-        source: AMDGPU_GUIDE,
-    },
-    OrderRequirement {
-        order: Order::Acquire,
-        first_operations: &[CodeOperation::Load],
-        targets: &["gfx11"],
-        steps: &[LOAD_WAIT, cache_bypassing_load(&[" glc", "buffer_gl1_inv"])],
-        source: AMDGPU_GUIDE,
-    },
-    OrderRequirement {
-        order: Order::Acquire,
-        first_operations: &[CodeOperation::Load],
-        targets: &["gfx12"],
-        steps: &[LOAD_WAIT, cache_bypassing_load(&["scope:SCOPE_DEV", "scope:SCOPE_SYS"])],
-        source: AMDGPU_GUIDE,
-    },
-    OrderRequirement {
-        order: Order::Release,
-        first_operations: &[CodeOperation::Load],
-        targets: &[],
-        steps: &[LOAD_WAIT],
-        source: AMDGPU_GUIDE,
-    },
-    OrderRequirement {
-        order: Order::Release,
-        first_operations: &[CodeOperation::Store],
-        targets: BEFORE_GFX10,
-        steps: &[LOAD_WAIT],
-        source: AMDGPU_GUIDE,
-    },
-    OrderRequirement {
-        order: Order::Release,
-        first_operations: &[CodeOperation::Store],
-        targets: &["gfx10", "gfx11"],
-        steps: &[store_wait(&["vscnt null, 0x0", "vscnt(0)"])],
-        source: AMDGPU_GUIDE,
-    },
-    OrderRequirement {
-        order: Order::Release,
-        first_operations: &[CodeOperation::Store],
-        targets: &["gfx12"],
-        steps: &[store_wait(&["s_wait_storecnt 0x0", "s_wait_storecnt_dscnt 0x0"])],
-        source: AMDGPU_GUIDE,
-    },
-];
-
-/// A later load must bypass caches that do not see stores of other waves.
-const fn cache_bypassing_load(any: &'static [&'static str]) -> RequirementPart {
-    RequirementPart {
-        place: RequirementPosition::SecondLoad,
-        alternatives: any,
-        uncertain_alternatives: &[],
-        if_missing: MissingOperation::Weakened,
-        description: "a load that bypasses the caches",
-    }
+/// Returns the dialect of its machine code.
+pub fn dialect() -> &'static DisassemblerDialect {
+    &radv().dialect
 }
-
-const fn store_wait(any: &'static [&'static str]) -> RequirementPart {
-    RequirementPart {
-        place: RequirementPosition::Between,
-        alternatives: any,
-        uncertain_alternatives: &["vscnt", "storecnt"],
-        if_missing: MissingOperation::Lost,
-        description: "wait for the first access",
-    }
-}
-
-/// Descriptions only; [`classify_text`] determines the kind of a line.
-const RULES: &[LineRule] = &[
-    note_rule("vmcnt(0)", "wait until all earlier loads have returned, before GFX10 stores too"),
-    note_rule("vscnt", "wait until earlier stores are done"),
-    note_rule("loadcnt 0x0", "wait until all earlier loads have returned"),
-    note_rule("storecnt 0x0", "wait until earlier stores are done"),
-    note_rule("lgkmcnt(0)", "wait for scalar loads and the workgroup's memory"),
-    note_rule("s_barrier", "control barrier"),
-    note_rule("buffer_gl0_inv", "drops lines of the compute unit's cache"),
-    note_rule("buffer_gl1_inv", "drops lines of the shader array's cache"),
-    note_rule("buffer_wbinvl1", "drops lines of the compute unit's cache"),
-    note_rule("global_inv", "drops lines of caches up to a scope"),
-    note_rule("global_wb", "writes lines of caches back up to a scope"),
-    note_rule(" glc", "past the compute unit's cache"),
-    note_rule(" dlc", "past the shader array's cache"),
-    note_rule("scope:SCOPE_SE", "scope: the shader engine"),
-    note_rule("scope:SCOPE_DEV", "scope: the device"),
-    note_rule("scope:SCOPE_SYS", "scope: the system"),
-];
 
 fn read_line(line: &str) -> Option<(&str, LineKind)> {
     let text = line.split([';', '/']).next().unwrap_or(line).trim();

@@ -1,37 +1,48 @@
 //! A vendor's driver: the methods of compiling without hardware, the source of its machine text, and its chips.
 
+use serde::Deserialize;
+
 use crate::text::DisassemblerDialect;
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Vendor {
     /// The prefix of selectors of its compile-only devices, before a colon: `radv`.
-    pub selector_prefix: &'static str,
+    pub selector_prefix: String,
     /// The display name of the driver.
-    pub display_name: &'static str,
+    pub display_name: String,
     /// Its `VkDriverId`, also of real devices.
     pub driver_id: i32,
     /// The prefix of the names of its driver files.
-    pub driver_file_prefix: &'static str,
+    pub driver_file_prefix: String,
     /// The library name if a driver file names none that exists.
-    pub library: &'static str,
+    pub library: String,
     /// The methods of compiling for absent hardware; the first supported one is used.
-    pub compile_methods: &'static [CompileMethod],
+    pub compile_methods: Vec<CompileMethod>,
     /// The commands that install the driver and the shim.
-    pub install: &'static str,
+    pub install: String,
     /// Additional environment variables. Caches are disabled because they would hide crashes and times.
-    pub environment: &'static [(&'static str, &'static str)],
+    #[serde(default = "without_shader_cache")]
+    pub environment: Vec<(String, String)>,
     /// A variable with a list of words, and the word to add to it.
-    pub debug_flag: Option<(&'static str, &'static str)>,
+    pub debug_flag: Option<(String, String)>,
     /// The source of the machine text.
+    #[serde(default)]
     pub text_source: TextSource,
     /// The text before the chip in device names, if they contain it: `(RADV ` of `… (RADV NAVI31)`.
-    pub chip_prefix: Option<&'static str>,
+    pub chip_prefix: Option<String>,
     /// The chips of all driver versions, oldest first.
-    pub families: &'static [ChipFamily],
+    pub families: Vec<ChipFamily>,
     /// The dialect of its machine code.
-    pub dialect: &'static DisassemblerDialect,
+    #[serde(skip)]
+    pub dialect: DisassemblerDialect,
     /// The descriptor layout, if the explorer supports the code.
     pub descriptors: Option<DescriptorLayout>,
+}
+
+/// Returns the variables that disable Mesa's cache of shaders.
+fn without_shader_cache() -> Vec<(String, String)> {
+    vec![("MESA_SHADER_CACHE_DISABLE".to_owned(), "true".to_owned())]
 }
 
 impl Vendor {
@@ -47,13 +58,13 @@ impl Vendor {
     }
 
     /// Returns the family with a name, its own or another one; case-insensitive.
-    pub fn find_family(&self, name: &str) -> Option<&'static ChipFamily> {
+    pub fn find_family(&'static self, name: &str) -> Option<&'static ChipFamily> {
         self.families.iter().find(|family| family.all_names().any(|known| known.eq_ignore_ascii_case(name)))
     }
 
     /// Returns the chip in a device name, in lower case; it may be missing in our list.
     pub fn chip_in_device_name(&self, device_name: &str) -> Option<String> {
-        let (_, rest) = device_name.split_once(self.chip_prefix?)?;
+        let (_, rest) = device_name.split_once(self.chip_prefix.as_deref()?)?;
         let chip = rest.split([')', ' ']).next().filter(|chip| !chip.is_empty())?;
         Some(chip.to_lowercase())
     }
@@ -68,43 +79,47 @@ impl PartialEq for Vendor {
 impl Eq for Vendor {}
 
 /// A method of compiling for absent hardware.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum CompileMethod {
     /// A back end of the driver without hardware.
     NullBackEnd {
         /// The environment variable that selects the chip.
-        variable: &'static str,
+        variable: String,
         /// A string in the library that proves that it has this back end.
-        marker: &'static str,
+        marker: String,
     },
     /// A preloaded library that replaces the kernel device (Mesa's drm-shim).
     Shim {
-        library: &'static str,
+        library: String,
         /// The environment variable that selects the chip; a shim without one simulates a single chip.
-        variable: Option<&'static str>,
+        variable: Option<String>,
         /// True if the library contains the names of its chips.
+        #[serde(default)]
         has_chip_names: bool,
     },
 }
 
 /// The source of a driver's machine text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TextSource {
     /// `VK_KHR_pipeline_executable_properties`.
+    #[default]
     Properties,
     /// Standard output during pipeline creation, shader after shader: NIR, then code.
     StandardOutput {
         /// The prefix of the line with the name of a shader's stage.
-        shader_prefix: &'static str,
+        shader_prefix: String,
         /// The prefix of the line where the code begins.
-        code_prefix: &'static str,
+        code_prefix: String,
     },
 }
 
 impl TextSource {
     /// Returns the named code forms of a stage's shader (`COMPUTE`, `VERTEX`, `FRAGMENT`) in a driver's
     /// standard output.
-    pub fn code_forms<'o>(self, output: &'o str, stage: &str) -> Vec<(&'static str, &'o str)> {
+    pub fn code_forms<'o>(&self, output: &'o str, stage: &str) -> Vec<(&'static str, &'o str)> {
         let TextSource::StandardOutput { shader_prefix: shader, code_prefix: code } = self else {
             return Vec::new();
         };
@@ -127,42 +142,35 @@ impl TextSource {
 }
 
 /// A family of chips with its own code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ChipFamily {
     /// Its name in selectors: the latest driver's name in lower case, unique among all vendors.
-    pub name: &'static str,
+    pub name: String,
     /// Other names, those of earlier drivers first.
-    pub aliases: &'static [&'static str],
+    #[serde(default)]
+    pub aliases: Vec<String>,
     /// The compiler target of its code: `gfx1030`.
-    pub target: &'static str,
-    /// The value of a shim's variable.
-    pub shim_value: &'static str,
+    pub target: String,
+    /// The value of a shim's variable, if it is not the name.
+    shim_value: Option<String>,
 }
 
 impl ChipFamily {
     /// Returns all its names, its own first.
-    pub fn all_names(&self) -> impl Iterator<Item = &'static str> {
-        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    pub fn all_names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.name).chain(&self.aliases).map(String::as_str)
+    }
+
+    /// Returns the value of a shim's variable.
+    pub fn shim_value(&self) -> &str {
+        self.shim_value.as_deref().unwrap_or(&self.name)
     }
 }
 
-/// Creates a family with one name, which shims accept, too.
-pub(crate) const fn single_name_family(name: &'static str, target: &'static str) -> ChipFamily {
-    ChipFamily { name, aliases: &[], target, shim_value: name }
-}
-
-/// Creates a family with a numeric code for shims.
-pub(crate) const fn coded_family(
-    name: &'static str,
-    others: &'static [&'static str],
-    target: &'static str,
-    shim: &'static str,
-) -> ChipFamily {
-    ChipFamily { name, aliases: others, target, shim_value: shim }
-}
-
 /// The sizes of descriptors in a set, which are also their alignments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DescriptorLayout {
     /// The size of a buffer or texel buffer descriptor.
     pub buffer_bytes: u32,

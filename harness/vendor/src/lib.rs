@@ -1,57 +1,109 @@
 //! GPU vendors as plain data: drivers that compile without hardware, their chips, and the dialect of their
 //! machine code.
 //!
-//! Each vendor has one file, and [`VENDORS`] lists them. The crates `device` (starts drivers), `codegen`
+//! Each vendor has one file of data; functions that read its machine code, if it needs any, are in the module
+//! of the same name. [`VENDORS`] lists the drivers. The crates `device` (starts drivers), `codegen`
 //! (reads their text) and `isa` (explores it) use this data.
 //!
 //! ```
 //! let (vendor, chip) = vendor::find_by_device_name("AMD Radeon RX 6800 (RADV NAVI21)").unwrap();
-//! assert_eq!((vendor.selector_prefix, chip.name, chip.target), ("radv", "navi21", "gfx1030"));
+//! assert_eq!((&*vendor.selector_prefix, &*chip.name, &*chip.target), ("radv", "navi21", "gfx1030"));
 //! ```
 
 pub mod amd;
-pub mod apple;
-pub mod arm;
-pub mod broadcom;
+mod apple;
 mod driver;
-pub mod intel;
+mod intel;
 mod line;
-pub mod nvidia;
+mod nvidia;
 pub mod order;
-pub mod qualcomm;
-pub mod text;
+mod qualcomm;
+mod text;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 pub use driver::{ChipFamily, CompileMethod, DescriptorLayout, TextSource, Vendor};
 pub use line::{CodeAccess, CodeOperation, CodePath, LineKind};
 pub use text::DisassemblerDialect;
 
-pub const VENDORS: &[&Vendor] = &[
-    &amd::RADV,
-    &nvidia::NVK,
-    &intel::ANV,
-    &intel::HASVK,
-    &qualcomm::TURNIP,
-    &apple::HONEYKRISP,
-    &arm::PANVK,
-    &broadcom::V3DV,
+use crate::order::{OrderRequirement, RequirementPart};
+use crate::text::DialectReader;
+
+/// A file of `data/`: drivers with one dialect.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VendorFile {
+    vendor: Vec<Vendor>,
+    dialect: DisassemblerDialect,
+    /// Parts of requirements, by name.
+    #[serde(default)]
+    parts: BTreeMap<String, RequirementPart>,
+    #[serde(default)]
+    order_requirements: Vec<OrderRequirement>,
+    #[serde(default)]
+    workgroup_requirements: Vec<OrderRequirement>,
+}
+
+/// Lines without a colon at the end are instructions, which the rules classify.
+const ARM_READER: DialectReader = DialectReader::of_lines(|dialect, line| {
+    let text = line.trim();
+    if text.is_empty() || text == "{" || text == "}" || text.starts_with("ds(") {
+        return None;
+    }
+    Some((text, if text.ends_with(':') { LineKind::Label } else { dialect.classify_line(text) }))
+});
+
+/// Every line is one of instructions.
+const BROADCOM_READER: DialectReader = DialectReader::of_lines(|dialect, line| {
+    let text = line.trim();
+    (!text.is_empty()).then(|| (text, dialect.classify_line(text)))
+});
+
+/// The files of vendors, and the functions of their dialects.
+const FILES: [(&str, DialectReader); 7] = [
+    (include_str!("../data/amd.toml"), amd::READER),
+    (include_str!("../data/nvidia.toml"), nvidia::READER),
+    (include_str!("../data/intel.toml"), intel::READER),
+    (include_str!("../data/qualcomm.toml"), qualcomm::READER),
+    (include_str!("../data/apple.toml"), apple::READER),
+    (include_str!("../data/arm.toml"), ARM_READER),
+    (include_str!("../data/broadcom.toml"), BROADCOM_READER),
 ];
+
+/// The drivers of all vendors.
+pub static VENDORS: LazyLock<Vec<Vendor>> = LazyLock::new(|| {
+    let read = |(text, reader): (&str, DialectReader)| {
+        let file: VendorFile = toml::from_str(text)?;
+        let dialect = DisassemblerDialect {
+            order_requirements: file.order_requirements,
+            workgroup_requirements: file.workgroup_requirements,
+            parts: file.parts,
+            reader: Some(reader),
+            ..file.dialect
+        };
+        let vendors =
+            file.vendor.into_iter().map(move |vendor| Vendor { dialect: dialect.clone(), ..vendor });
+        Ok::<_, toml::de::Error>(vendors)
+    };
+    let files: Result<Vec<_>, _> = FILES.into_iter().map(read).collect();
+    #[expect(clippy::expect_used, reason = "the files are constants, which the tests read")]
+    files.expect("the data of vendors").into_iter().flatten().collect()
+});
 
 /// The dialect of unknown drivers: lines are not classified. Registers and blocks are recognized as in AMD's
 /// dialect.
-pub const PLAIN: DisassemblerDialect = DisassemblerDialect {
-    name: "plain",
-    rules: &[],
-    order_requirements: &[],
-    workgroup_requirements: &[],
-    barriers: &[],
-    resource_numbers: order::no_resource_numbers,
-    read_line: |line| {
-        let text = line.trim();
-        (!text.is_empty()).then_some((text, LineKind::Other))
-    },
-    recognizes_memory: false,
-    ..amd::DIALECT
-};
+pub static PLAIN: LazyLock<DisassemblerDialect> = LazyLock::new(|| DisassemblerDialect {
+    name: "plain".to_owned(),
+    rules: Vec::new(),
+    barriers: Vec::new(),
+    order_requirements: Vec::new(),
+    workgroup_requirements: Vec::new(),
+    reader: None,
+    ..amd::dialect().clone()
+});
 
 /// The variable that selects the compile-only device of a process: `nvk:ga102`.
 ///
@@ -65,7 +117,7 @@ impl ChipFamily {
     }
 
     pub fn find_vendor(&self) -> Option<&'static Vendor> {
-        VENDORS.iter().copied().find(|vendor| vendor.families.contains(self))
+        VENDORS.iter().find(|vendor| vendor.families.contains(self))
     }
 }
 
@@ -73,14 +125,14 @@ impl ChipFamily {
 pub fn find_by_device_name(device_name: &str) -> Option<(&'static Vendor, &'static ChipFamily)> {
     VENDORS
         .iter()
-        .find_map(|vendor| Some((*vendor, vendor.find_family(&vendor.chip_in_device_name(device_name)?)?)))
+        .find_map(|vendor| Some((vendor, vendor.find_family(&vendor.chip_in_device_name(device_name)?)?)))
 }
 
 /// Returns the name of a compile-only device by its driver's device name: `radv:navi31`.
 pub fn compile_only_name(device_name: &str) -> Option<String> {
     VENDORS.iter().find_map(|vendor| {
         let chip = vendor.chip_in_device_name(device_name)?;
-        let name = vendor.find_family(&chip).map_or(chip.as_str(), |family| family.name);
+        let name = vendor.find_family(&chip).map_or(chip.as_str(), |family| &family.name);
         Some(format!("{}:{name}", vendor.selector_prefix))
     })
 }
@@ -100,7 +152,7 @@ pub fn find_by_identity(
     if let Some((vendor, family)) = find_by_device_name(device_name) {
         return Some((vendor, Some(family)));
     }
-    VENDORS.iter().find(|vendor| vendor.driver_id == driver_id).map(|vendor| (*vendor, None))
+    VENDORS.iter().find(|vendor| vendor.driver_id == driver_id).map(|vendor| (vendor, None))
 }
 
 /// Returns the vendor that a selector names, and the text after the colon.
@@ -113,10 +165,10 @@ pub fn parse_selector(text: &str) -> Option<(&'static Vendor, &str)> {
 pub fn find_by_driver_file(name: &str) -> Option<&'static Vendor> {
     // `radeon_icd.json`, `radeon_icd.x86_64.json`.
     let is_driver_file_of = |vendor: &&Vendor| {
-        name.strip_prefix(vendor.driver_file_prefix)
+        name.strip_prefix(&vendor.driver_file_prefix)
             .is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".json"))
     };
-    VENDORS.iter().copied().find(is_driver_file_of)
+    VENDORS.iter().find(is_driver_file_of)
 }
 
 #[cfg(test)]
@@ -125,7 +177,7 @@ mod tests {
 
     #[test]
     fn families_are_found_by_all_their_names() {
-        let name = |text| ChipFamily::find_by_name(text).map(|family| family.name);
+        let name = |text| ChipFamily::find_by_name(text).map(|family| family.name.as_str());
         assert_eq!(name("NAVI31"), Some("navi31"));
         assert_eq!(name("gfx1100"), Some("navi31"));
         assert_eq!(name("raphael"), Some("raphael_mendocino"));
@@ -134,23 +186,29 @@ mod tests {
 
     #[test]
     fn every_name_selects_one_family_of_one_vendor() {
-        let families = || VENDORS.iter().flat_map(|vendor| vendor.families);
+        let families = || VENDORS.iter().flat_map(|vendor| &vendor.families);
         let names: Vec<&str> = families().flat_map(ChipFamily::all_names).collect();
         let mut unique_names: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
         unique_names.sort_unstable();
         unique_names.dedup();
         assert_eq!(unique_names.len(), names.len());
-        for vendor in VENDORS {
-            assert!(vendor.families.iter().all(
-                |family| family.find_vendor().map(|v| v.selector_prefix) == Some(vendor.selector_prefix)
-            ));
-            assert_eq!(
-                parse_selector(&format!("{}:*", vendor.selector_prefix))
-                    .map(|(v, rest)| (v.selector_prefix, rest)),
-                Some((vendor.selector_prefix, "*"))
-            );
+        for vendor in VENDORS.iter() {
+            assert!(vendor.families.iter().all(|family| family.find_vendor() == Some(vendor)));
+            assert_eq!(parse_selector(&format!("{}:*", vendor.selector_prefix)), Some((vendor, "*")));
             assert!(find_by_driver_file(&format!("{}.json", vendor.driver_file_prefix)).is_some());
         }
+    }
+
+    #[test]
+    fn requirements_consist_of_known_parts() {
+        for dialect in VENDORS.iter().map(|vendor| &vendor.dialect) {
+            let all = dialect.order_requirements.iter().chain(&dialect.workgroup_requirements);
+            for requirement in all {
+                let unknown = requirement.steps.iter().find(|name| !dialect.parts.contains_key(*name));
+                assert_eq!(unknown, None, "{}", dialect.name);
+            }
+        }
+        assert_eq!(amd::radv().selector_prefix, "radv");
     }
 
     #[test]
@@ -170,7 +228,7 @@ mod tests {
     fn devices_have_the_dialect_of_their_vendor() {
         let identify = |name, device, id| {
             find_by_identity(name, device, id)
-                .map(|(vendor, family)| (vendor.selector_prefix, family.map(|family| family.name)))
+                .map(|(vendor, family)| (&*vendor.selector_prefix, family.map(|family| &*family.name)))
         };
         assert_eq!(identify("nvk:ga102", "NVK ", 24), Some(("nvk", Some("ga102"))));
         assert_eq!(
@@ -180,11 +238,11 @@ mod tests {
         assert_eq!(identify("x", "AMD Radeon RX 6800 (RADV NAVI21)", 3), Some(("radv", Some("navi21"))));
         assert_eq!(identify("lavapipe", "llvmpipe (LLVM 15)", 13), None);
         assert_eq!(
-            find_by_driver_file("intel_hasvk_icd.x86_64.json").map(|vendor| vendor.selector_prefix),
+            find_by_driver_file("intel_hasvk_icd.x86_64.json").map(|vendor| &*vendor.selector_prefix),
             Some("hasvk")
         );
         assert_eq!(
-            find_by_driver_file("intel_icd.x86_64.json").map(|vendor| vendor.selector_prefix),
+            find_by_driver_file("intel_icd.x86_64.json").map(|vendor| &*vendor.selector_prefix),
             Some("anv")
         );
     }

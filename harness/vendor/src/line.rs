@@ -1,5 +1,7 @@
 //! The kinds of lines of machine text.
 
+use serde::Deserialize;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LineKind {
     Label,
@@ -24,7 +26,8 @@ pub struct CodeAccess {
 }
 
 /// The operation of an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CodeOperation {
     Load,
     Store,
@@ -33,7 +36,8 @@ pub enum CodeOperation {
 }
 
 /// The path of an access to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CodePath {
     /// A buffer by its descriptor.
     Buffer,

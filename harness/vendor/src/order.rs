@@ -3,10 +3,13 @@
 //! A table lists the instructions that its compiler emits, or that the vendor of the hardware or compiler
 //! documents, with the source. Cases without a row are unknown.
 
+use serde::Deserialize;
+
 use crate::line::CodeOperation;
 
 /// An order that a test requires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// Accesses after an acquire are not performed before it.
     Acquire,
@@ -14,33 +17,51 @@ pub enum Order {
     Release,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OrderRequirement {
     pub order: Order,
-    /// The operations of the first access.
-    pub first_operations: &'static [CodeOperation],
+    /// The operations of the first access; empty means all.
+    #[serde(default)]
+    first_operations: Vec<CodeOperation>,
     /// Prefixes of the compiler targets that it applies to; empty means all.
-    pub targets: &'static [&'static str],
-    /// The required instructions, in order.
-    pub steps: &'static [RequirementPart],
-    pub source: &'static str,
+    #[serde(default)]
+    targets: Vec<String>,
+    /// The names of the required parts, in order.
+    pub steps: Vec<String>,
+    pub source: String,
 }
 
-#[derive(Clone, Copy, Debug)]
+impl OrderRequirement {
+    /// Returns true if this requirement is that of an order on a compiler target. Without an operation, those
+    /// of the first access do not matter.
+    pub fn applies_to(&self, order: Order, operation: Option<CodeOperation>, target: &str) -> bool {
+        self.order == order
+            && operation.is_none_or(|known| {
+                self.first_operations.is_empty() || self.first_operations.contains(&known)
+            })
+            && (self.targets.is_empty() || self.targets.iter().any(|start| target.starts_with(start)))
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RequirementPart {
     /// The lines in which it is required.
     pub place: RequirementPosition,
     /// Alternative substrings of lines that fulfil it.
-    pub alternatives: &'static [&'static str],
+    pub alternatives: Vec<String>,
     /// Substrings of lines that may fulfil it, at least partly: then the verdict is unknown.
-    pub uncertain_alternatives: &'static [&'static str],
+    #[serde(default)]
+    pub uncertain_alternatives: Vec<String>,
     /// The consequence if it is missing.
     pub if_missing: MissingOperation,
-    pub description: &'static str,
+    pub description: String,
 }
 
 /// The lines where a part of a requirement must be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RequirementPosition {
     /// On a line between the two accesses, or before the second on its own line.
     Between,
@@ -51,32 +72,14 @@ pub enum RequirementPosition {
 }
 
 /// The verdict if a part is missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum MissingOperation {
     /// Lost: nothing orders the two accesses.
     Lost,
     /// Weakened: part of the ordering is present.
     Weakened,
     Unknown,
-}
-
-/// Creates a part between the two accesses that is necessary for any order.
-pub(crate) const fn required_between(any: &'static [&'static str], words: &'static str) -> RequirementPart {
-    RequirementPart {
-        place: RequirementPosition::Between,
-        alternatives: any,
-        uncertain_alternatives: &[],
-        if_missing: MissingOperation::Lost,
-        description: words,
-    }
-}
-
-/// Returns the resource number of each line, in binding order, to distinguish accesses of one kind.
-pub type ResourceNumbers = fn(&[&str]) -> Vec<Option<u64>>;
-
-/// Returns no resource numbers, for dialects that show none.
-pub fn no_resource_numbers(lines: &[&str]) -> Vec<Option<u64>> {
-    vec![None; lines.len()]
 }
 
 /// Returns the decimal number after a word in a line.

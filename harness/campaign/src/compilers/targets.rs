@@ -91,12 +91,12 @@ impl CompilerTarget {
 
     /// Returns the compiler's name of the chip, or an empty string.
     pub fn compiler_target(&self) -> &'static str {
-        self.family.map_or("", |family| family.target)
+        self.family.map_or("", |family| &family.target)
     }
 
     /// Returns the syntax of the machine code.
     pub fn dialect(&self) -> &'static DisassemblerDialect {
-        self.vendor.map_or(&PLAIN, |vendor| vendor.dialect)
+        self.vendor.map_or(&PLAIN, |vendor| &vendor.dialect)
     }
 
     /// Returns the first feature that the device lacks for these kernels; `needs` are the features that the
