@@ -19,7 +19,7 @@ use crate::host::HostMachine;
 use crate::instruction::LoadError;
 use crate::limits::{MAX_WORKGROUP_INVOCATIONS, SUBGROUP_SIZE};
 use crate::lower;
-use crate::machine::{Machine, PhaseStatus};
+use crate::machine::{Launched, Machine, PhaseStatus};
 use crate::program::{LANES, Program, ReferencePlace};
 use crate::progress::ProgressModel;
 use crate::random::Random;
@@ -317,29 +317,19 @@ impl<'d> SimPrepared<'d> {
     fn perform_phase(&mut self, phase: &Phase, started: bool, choices: u32) -> Result<bool, DeviceError> {
         match phase {
             Phase::Run(steps) => {
+                let launched = Launched { programs: &self.programs, dispatches: &self.dispatches };
                 if !started {
                     // A progress model schedules individual invocations, so each is a separate wave.
                     let max_lanes = if self.device.progress.is_some() { 1 } else { LANES };
-                    let waves = self.layout.build_waves(
-                        steps,
-                        &self.programs,
-                        &self.dispatches,
-                        &mut self.machine,
-                        max_lanes,
-                    );
+                    let waves = self.layout.build_waves(steps, launched, &mut self.machine, max_lanes);
                     let cached = self.layout.cached.clone();
                     self.machine.start_phase(waves, cached);
                     if let Some(progress) = self.device.progress {
                         let shared = self.shared_references();
-                        self.machine.begin_scheduled_phase(
-                            progress,
-                            shared,
-                            &self.programs,
-                            &self.dispatches,
-                        );
+                        self.machine.begin_scheduled_phase(progress, shared, launched);
                     }
                 }
-                match self.machine.advance_phase(&self.programs, &self.dispatches, choices) {
+                match self.machine.advance_phase(launched, choices) {
                     PhaseStatus::Running => return Ok(false),
                     PhaseStatus::Ended => {}
                     PhaseStatus::OutOfBudget => return Err(DeviceError::StepBudget),

@@ -65,6 +65,15 @@ pub(crate) fn lower_module(
     let source = spirv_reader::read_words(words)?;
     let mut module = LoadedModule::new(&source, interface)?;
     module.body = legalize(&mut module)?;
+    let start = LocatedInstruction {
+        index: 0,
+        word: 0,
+        op: SpirvOp::Nop,
+        ty: 0,
+        result: 0,
+        operands: Vec::new(),
+        selector_bits: 0,
+    };
     let mut lowering = Lowering {
         module: &module,
         program: Program::default(),
@@ -83,6 +92,7 @@ pub(crate) fn lower_module(
         coherent_pointers: HashSet::new(),
         deferred: Vec::new(),
         fixed: FixedRegisters::default(),
+        current: &start,
         block: 0,
         label: 0,
     };
@@ -146,6 +156,8 @@ struct Lowering<'m> {
     /// Arithmetic of this block whose results no instruction has needed yet.
     deferred: Vec<&'m LocatedInstruction>,
     fixed: FixedRegisters,
+    /// The instruction that is lowered.
+    current: &'m LocatedInstruction,
     block: u32,
     label: u32,
 }
@@ -323,6 +335,7 @@ impl Lowering<'_> {
         let module = self.module;
         let mut block = 0;
         for placed in &module.body {
+            self.current = placed;
             if placed.op == SpirvOp::Label {
                 self.blocks.insert(placed.result_id()?, block);
                 block += 1;
@@ -347,7 +360,7 @@ impl Lowering<'_> {
             self.types.insert(id, ty);
             let meaning = match module.type_of(ty) {
                 Some(SpirvType::Pointer { pointee: to, .. }) if placed.op == SpirvOp::Variable => {
-                    LoweredValue::Variable(self.allocate_value(*to, placed)?)
+                    LoweredValue::Variable(self.allocate_value(*to)?)
                 }
                 Some(SpirvType::Pointer { class, .. }) if Self::has_no_address(*class) => continue,
                 // A variable of composite type has no address operand; its parts do.
@@ -360,13 +373,14 @@ impl Lowering<'_> {
                     LoweredValue::Pointer { reference: u16::MAX, address: self.new_register() }
                 }
                 Some(SpirvType::Void | SpirvType::Handle(_)) => continue,
-                _ => LoweredValue::Value(self.allocate_value(ty, placed)?),
+                _ => LoweredValue::Value(self.allocate_value(ty)?),
             };
             self.lowered_values.insert(id, meaning);
         }
         for placed in &module.body {
+            self.current = placed;
             let SpirvOperation::Phi { sources } = module.decode_instruction(placed)? else { continue };
-            let (to, count) = match self.lowered_value(placed, placed.result_id()?)? {
+            let (to, count) = match self.lowered_value(placed.result_id()?)? {
                 LoweredValue::Value(to) => (to, module.registers_of(placed.result_type_id()?).unwrap_or(1)),
                 LoweredValue::Pointer { address, .. } => (address, 1),
                 _ => return Err(LoadError::Unsupported("OpPhi of this type".into())),
@@ -378,9 +392,9 @@ impl Lowering<'_> {
     }
 
     /// Allocates registers for a value of a type; returns the first.
-    fn allocate_value(&mut self, ty: u32, placed: &LocatedInstruction) -> Result<Register, LoadError> {
+    fn allocate_value(&mut self, ty: u32) -> Result<Register, LoadError> {
         let count = self.module.registers_of(ty);
-        let count = count.ok_or_else(|| placed.unsupported_error(" of this type"))?;
+        let count = count.ok_or_else(|| self.current.unsupported_error(" of this type"))?;
         let first = self.program.registers as Register;
         self.program.registers += count as usize;
         Ok(first)
@@ -397,24 +411,24 @@ impl Lowering<'_> {
         (labels.filter(|label| label.index <= index).count() as u32).saturating_sub(1)
     }
 
-    fn lowered_value(&self, placed: &LocatedInstruction, id: u32) -> Result<LoweredValue, LoadError> {
+    fn lowered_value(&self, id: u32) -> Result<LoweredValue, LoadError> {
         self.lowered_values
             .get(&id)
             .copied()
-            .ok_or_else(|| malformed_module(placed.word, format!("no value %{id} here")))
+            .ok_or_else(|| malformed_module(self.current.word, format!("no value %{id} here")))
     }
 
     /// Returns the register of a value without waiting for it.
-    fn pending_register(&self, placed: &LocatedInstruction, id: u32) -> Result<Register, LoadError> {
-        match self.lowered_value(placed, id)? {
+    fn pending_register(&self, id: u32) -> Result<Register, LoadError> {
+        match self.lowered_value(id)? {
             LoweredValue::Value(register) => Ok(register),
-            _ => Err(malformed_module(placed.word, format!("%{id} is not a number"))),
+            _ => Err(malformed_module(self.current.word, format!("%{id} is not a number"))),
         }
     }
 
     /// Returns the register of a value after waiting for its load.
-    fn awaited_register(&mut self, placed: &LocatedInstruction, id: u32) -> Result<Register, LoadError> {
-        let register = self.pending_register(placed, id)?;
+    fn awaited_register(&mut self, id: u32) -> Result<Register, LoadError> {
+        let register = self.pending_register(id)?;
         let ty = self.types.get(&id).copied().unwrap_or(0);
         for leaf in self.value_leaves(ty, register) {
             self.wait_for(leaf.register);
@@ -423,14 +437,10 @@ impl Lowering<'_> {
     }
 
     /// Returns the register of a value or an address, and the reference that the address points into.
-    fn awaited_value_or_address(
-        &mut self,
-        placed: &LocatedInstruction,
-        id: u32,
-    ) -> Result<(Register, Option<u16>), LoadError> {
-        match self.lowered_value(placed, id)? {
+    fn awaited_value_or_address(&mut self, id: u32) -> Result<(Register, Option<u16>), LoadError> {
+        match self.lowered_value(id)? {
             LoweredValue::Pointer { reference, address } => Ok((address, Some(reference))),
-            _ => Ok((self.awaited_register(placed, id)?, None)),
+            _ => Ok((self.awaited_register(id)?, None)),
         }
     }
 
@@ -441,17 +451,18 @@ impl Lowering<'_> {
         }
     }
 
-    fn constant_operand(&self, placed: &LocatedInstruction, id: u32) -> Result<u32, LoadError> {
+    fn constant_operand(&self, id: u32) -> Result<u32, LoadError> {
         let value = self.module.constants.get(&id).map(|(_, value)| *value as u32);
-        value.ok_or_else(|| placed.unsupported_error(" with an operand that is not a constant"))
+        value.ok_or_else(|| self.current.unsupported_error(" with an operand that is not a constant"))
     }
 
     fn lower_body(&mut self) -> Result<(), LoadError> {
         // Loaded registers must be known before their first use, which a loop can place before the load.
         for placed in &self.module.body {
+            self.current = placed;
             let operation = self.module.decode_instruction(placed)?;
             if memory::reads_memory(&operation)
-                && let Ok(LoweredValue::Value(register)) = self.lowered_value(placed, placed.result_id()?)
+                && let Ok(LoweredValue::Value(register)) = self.lowered_value(placed.result_id()?)
                 && !self.reads_no_memory(&operation)
             {
                 let leaves = self.value_leaves(placed.result_type_id()?, register);
@@ -459,6 +470,7 @@ impl Lowering<'_> {
             }
         }
         for placed in &self.module.body {
+            self.current = placed;
             self.lower_or_defer(placed)?;
         }
         let end = self.program.ops.len() as u32;
@@ -480,23 +492,17 @@ impl Lowering<'_> {
         }
     }
 
-    fn lower_select(
-        &mut self,
-        placed: &LocatedInstruction,
-        condition: u32,
-        yes: u32,
-        no: u32,
-    ) -> Result<(), LoadError> {
+    fn lower_select(&mut self, condition: u32, yes: u32, no: u32) -> Result<(), LoadError> {
         // The condition is one for all components, or one for each.
         let conditions = self.width_of(condition);
-        let condition = self.awaited_register(placed, condition)?;
-        let (yes, reference) = self.awaited_value_or_address(placed, yes)?;
-        let (no, other) = self.awaited_value_or_address(placed, no)?;
+        let condition = self.awaited_register(condition)?;
+        let (yes, reference) = self.awaited_value_or_address(yes)?;
+        let (no, other) = self.awaited_value_or_address(no)?;
         if reference != other {
             return Err(LoadError::Unsupported("OpSelect of pointers to several variables".into()));
         }
-        let to = self.destination(placed, reference)?;
-        let width = self.width_of(placed.result_id()?);
+        let to = self.destination(reference)?;
+        let width = self.width_of(self.current.result_id()?);
         let each = if conditions > 1 { (width / conditions).max(1) } else { width.max(1) };
         for word in 0..width {
             let (to, yes, no) = (to + word, yes + word, no + word);
@@ -506,30 +512,26 @@ impl Lowering<'_> {
     }
 
     /// Returns the register of a result: of a value, or of an address that points into `reference`.
-    fn destination(
-        &mut self,
-        placed: &LocatedInstruction,
-        reference: Option<u16>,
-    ) -> Result<Register, LoadError> {
-        let result = placed.result_id()?;
-        match (self.lowered_value(placed, result)?, reference) {
+    fn destination(&mut self, reference: Option<u16>) -> Result<Register, LoadError> {
+        let result = self.current.result_id()?;
+        match (self.lowered_value(result)?, reference) {
             (LoweredValue::Value(to), None) => Ok(to),
             (LoweredValue::Pointer { address, .. }, Some(reference)) => {
                 self.lowered_values.insert(result, LoweredValue::Pointer { reference, address });
                 Ok(address)
             }
-            _ => Err(placed.unsupported_error(" of this type")),
+            _ => Err(self.current.unsupported_error(" of this type")),
         }
     }
 
     /// Lowers a phi: edges copy its values; only a pointer's reference is fixed here.
-    fn lower_phi(&mut self, placed: &LocatedInstruction, sources: &[[u32; 2]]) -> Result<(), LoadError> {
-        if !matches!(self.lowered_value(placed, placed.result_id()?)?, LoweredValue::Pointer { .. }) {
+    fn lower_phi(&mut self, sources: &[[u32; 2]]) -> Result<(), LoadError> {
+        if !matches!(self.lowered_value(self.current.result_id()?)?, LoweredValue::Pointer { .. }) {
             return Ok(());
         }
         let mut common = None;
         for [value, _] in sources {
-            let (_, reference) = self.awaited_value_or_address(placed, *value)?;
+            let (_, reference) = self.awaited_value_or_address(*value)?;
             if reference
                 .is_none_or(|reference| reference == u16::MAX || common.is_some_and(|c| c != reference))
             {
@@ -537,7 +539,7 @@ impl Lowering<'_> {
             }
             common = reference;
         }
-        self.destination(placed, common).map(|_| ())
+        self.destination(common).map(|_| ())
     }
 
     fn emit_copies(&mut self, to: Register, from: Register, count: u32) {
@@ -546,16 +548,12 @@ impl Lowering<'_> {
         }
     }
 
-    fn lower_variable(
-        &mut self,
-        placed: &LocatedInstruction,
-        initializer: Option<u32>,
-    ) -> Result<(), LoadError> {
-        let LoweredValue::Variable(to) = self.lowered_value(placed, placed.result_id()?)? else {
+    fn lower_variable(&mut self, initializer: Option<u32>) -> Result<(), LoadError> {
+        let LoweredValue::Variable(to) = self.lowered_value(self.current.result_id()?)? else {
             return Err(LoadError::Unsupported("OpVariable of this class in a function".into()));
         };
         if let Some(id) = initializer {
-            let from = self.awaited_register(placed, id)?;
+            let from = self.awaited_register(id)?;
             self.emit_assignments(to, from, self.width_of(id));
         }
         Ok(())
@@ -567,20 +565,14 @@ impl Lowering<'_> {
         }
     }
 
-    fn lower_switch(
-        &mut self,
-        placed: &LocatedInstruction,
-        selector_id: u32,
-        default: u32,
-        literals: &[u32],
-    ) -> Result<(), LoadError> {
-        let selector = self.awaited_register(placed, selector_id)?;
+    fn lower_switch(&mut self, selector_id: u32, default: u32, literals: &[u32]) -> Result<(), LoadError> {
+        let selector = self.awaited_register(selector_id)?;
         let is_wide = self.width_of(selector_id) == 2;
         let mut cases = Vec::new();
-        for case in spirv_reader::switch_cases(literals, placed.selector_bits) {
-            cases.push((case.literal, self.add_edge(placed, case.target)?));
+        for case in spirv_reader::switch_cases(literals, self.current.selector_bits) {
+            cases.push((case.literal, self.add_edge(case.target)?));
         }
-        let otherwise = self.add_edge(placed, default)?;
+        let otherwise = self.add_edge(default)?;
         let first = self.program.cases.len() as u32;
         self.program.cases.extend(cases);
         let cases = (first, self.program.cases.len() as u32);
@@ -609,21 +601,25 @@ impl Lowering<'_> {
     }
 
     /// Checks that the output counts of a mesh or task shader are the constant 0.
-    fn check_no_outputs(&self, placed: &LocatedInstruction, counts: &[u32]) -> Result<(), LoadError> {
+    fn check_no_outputs(&self, counts: &[u32]) -> Result<(), LoadError> {
         let is_zero = |id| self.module.constants.get(id).is_some_and(|(_, value)| *value == 0);
-        if counts.iter().all(is_zero) { Ok(()) } else { Err(placed.unsupported_error(" of an operand")) }
+        if counts.iter().all(is_zero) {
+            Ok(())
+        } else {
+            Err(self.current.unsupported_error(" of an operand"))
+        }
     }
 
     /// Adds an edge from this block to the block with this label.
-    fn add_edge(&mut self, placed: &LocatedInstruction, label: u32) -> Result<u32, LoadError> {
+    fn add_edge(&mut self, label: u32) -> Result<u32, LoadError> {
         let to = self.blocks.get(&label).copied();
-        let to = to.ok_or_else(|| malformed_module(placed.word, format!("no block %{label}")))?;
+        let to = to.ok_or_else(|| malformed_module(self.current.word, format!("no block %{label}")))?;
         let mut copies = Vec::new();
         for (register, count, sources) in self.phis.get(&to).cloned().unwrap_or_default() {
             let from = sources.iter().find(|[_, from]| *from == self.label).map(|[value, _]| *value);
-            let from =
-                from.ok_or_else(|| malformed_module(placed.word, "a phi without a value for this block"))?;
-            let (from, _) = self.awaited_value_or_address(placed, from)?;
+            let from = from
+                .ok_or_else(|| malformed_module(self.current.word, "a phi without a value for this block"))?;
+            let (from, _) = self.awaited_value_or_address(from)?;
             copies.extend((0..count).map(|word| (register + word, from + word)));
         }
         let crossing = copies

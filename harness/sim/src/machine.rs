@@ -142,6 +142,25 @@ struct ReusedLoad {
     address: u32,
 }
 
+/// The programs of a plan, and the dispatches of a submission.
+#[derive(Clone, Copy)]
+pub(crate) struct Launched<'a> {
+    pub programs: &'a [Program],
+    pub dispatches: &'a [DispatchState],
+}
+
+impl<'a> Launched<'a> {
+    /// Returns the program of a dispatch.
+    pub fn program(self, dispatch: usize) -> Option<&'a Program> {
+        self.programs.get(self.dispatches.get(dispatch)?.program)
+    }
+
+    /// Returns the dispatch of a wave and its program.
+    fn of_wave(self, wave: &Wave) -> Option<(&'a DispatchState, &'a Program)> {
+        Some((self.dispatches.get(wave.dispatch)?, self.program(wave.dispatch)?))
+    }
+}
+
 /// The state of the simulated GPU while dispatches run together.
 #[derive(Debug)]
 pub(crate) struct Machine {
@@ -284,14 +303,9 @@ impl Machine {
     }
 
     /// Makes at most `choices` choices.
-    pub fn advance_phase(
-        &mut self,
-        programs: &[Program],
-        dispatches: &[DispatchState],
-        choices: u32,
-    ) -> PhaseStatus {
+    pub fn advance_phase(&mut self, launched: Launched<'_>, choices: u32) -> PhaseStatus {
         if self.progress_scheduler.is_some() {
-            return self.advance_scheduler(programs, dispatches);
+            return self.advance_scheduler(launched);
         }
         for _ in 0..choices {
             if self.live.is_empty() {
@@ -299,7 +313,7 @@ impl Machine {
                 return PhaseStatus::Ended;
             }
             // Bounds the choices in a row that have no effect, as in a deadlock.
-            if !self.choose_and_perform(programs, dispatches) {
+            if !self.choose_and_perform(launched) {
                 self.idle += 1;
                 if self.idle > self.limits.max_idle_choices {
                     return PhaseStatus::OutOfBudget;
@@ -334,7 +348,7 @@ impl Machine {
     }
 
     /// Makes one choice; returns false if it had no effect.
-    fn choose_and_perform(&mut self, programs: &[Program], dispatches: &[DispatchState]) -> bool {
+    fn choose_and_perform(&mut self, launched: Launched<'_>) -> bool {
         if !(self.live.contains(&self.current) && self.random.chance(self.weights.same_wave_rate)) {
             self.current = self.live[self.random.below(self.live.len())];
         }
@@ -342,8 +356,7 @@ impl Machine {
         if self.stuck_wave == Some(number) {
             return false;
         }
-        let Some(dispatch) = dispatches.get(self.waves[number].dispatch) else { return false };
-        let Some(program) = programs.get(dispatch.program) else { return false };
+        let Some((dispatch, program)) = launched.of_wave(&self.waves[number]) else { return false };
         let mut moved = false;
         if self.waves[number].is_within_round(self.last_round) {
             // Without short-circuit: a front end that does not move may wait at a subgroup

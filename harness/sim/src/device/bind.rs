@@ -9,7 +9,7 @@ use spirv_reader::Stage;
 use super::rasterize::ShadedInvocations;
 use crate::fault::Fault;
 use crate::limits::SUBGROUP_SIZE;
-use crate::machine::Machine;
+use crate::machine::{Launched, Machine};
 use crate::memory::{CachePath, CacheShape};
 use crate::program::{DEVICE, LANES, MEMORY, Program, ReferencePlace, SUBGROUP, WORKGROUP};
 use crate::random::Random;
@@ -366,15 +366,14 @@ impl SubmissionLayout {
     pub fn build_waves(
         &self,
         steps: &[usize],
-        programs: &[Program],
-        dispatches: &[DispatchState],
+        launched: Launched<'_>,
         machine: &mut Machine,
         max_lanes: usize,
     ) -> Vec<Wave> {
         let mut waves = Vec::new();
         for number in steps.iter().filter_map(|step| self.dispatches_of_step.get(step)).flatten().copied() {
-            let Some(dispatch) = dispatches.get(number) else { continue };
-            let Some(program) = programs.get(dispatch.program) else { continue };
+            let Some(dispatch) = launched.dispatches.get(number) else { continue };
+            let Some(program) = launched.program(number) else { continue };
             let max_lanes = if program.independent_invocations { 1 } else { max_lanes };
             let all = self.invocations(number, dispatch, machine);
             if program.interlock_is_ordered.is_some() {

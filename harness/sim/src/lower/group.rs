@@ -4,7 +4,7 @@ use rspirv::spirv::GroupOperation;
 use spirv_reader::{BallotQuery, SubgroupFunction, SubgroupInstruction};
 
 use super::Lowering;
-use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
+use crate::instruction::{LoadError, malformed_module};
 use crate::limits::SUBGROUP_SIZE;
 use crate::program::{
     BallotKind, Binary, NONE, Op, Reduction, ReductionSpan, Register, SUBGROUP, SubgroupOp, SubgroupOpKind,
@@ -25,14 +25,10 @@ impl Lowering<'_> {
     }
 
     /// Lowers a subgroup operation on words.
-    pub(super) fn lower_group(
-        &mut self,
-        placed: &LocatedInstruction,
-        operation: SubgroupInstruction,
-    ) -> Result<(), LoadError> {
-        let Some(scope) = operation.scope else { return Err(placed.unsupported_error("")) };
-        self.check_subgroup_scope(placed, scope)?;
-        let to = self.pending_register(placed, placed.result_id()?)?;
+    pub(super) fn lower_group(&mut self, operation: SubgroupInstruction) -> Result<(), LoadError> {
+        let Some(scope) = operation.scope else { return Err(self.current.unsupported_error("")) };
+        self.check_subgroup_scope(scope)?;
+        let to = self.pending_register(self.current.result_id()?)?;
         let kind = match operation.function {
             SubgroupFunction::Elect => SubgroupOpKind::Elect,
             SubgroupFunction::All => SubgroupOpKind::All,
@@ -47,7 +43,7 @@ impl Lowering<'_> {
             SubgroupFunction::ShuffleDown => SubgroupOpKind::ShuffleDown,
             SubgroupFunction::Rotate { cluster: None } => SubgroupOpKind::Rotate { cluster: SUBGROUP_SIZE },
             SubgroupFunction::Rotate { cluster: Some(size) } => {
-                SubgroupOpKind::Rotate { cluster: self.constant_operand(placed, size)? }
+                SubgroupOpKind::Rotate { cluster: self.constant_operand(size)? }
             }
             SubgroupFunction::QuadBroadcast => SubgroupOpKind::QuadBroadcast,
             SubgroupFunction::QuadSwap => SubgroupOpKind::QuadSwap,
@@ -57,26 +53,26 @@ impl Lowering<'_> {
                     (GroupOperation::InclusiveScan, _) => ReductionSpan::Inclusive,
                     (GroupOperation::ExclusiveScan, _) => ReductionSpan::Exclusive,
                     (GroupOperation::ClusteredReduce, Some(size)) => {
-                        ReductionSpan::Clustered(self.constant_operand(placed, size)?)
+                        ReductionSpan::Clustered(self.constant_operand(size)?)
                     }
-                    _ => return Err(placed.unsupported_error(" over partitions")),
+                    _ => return Err(self.current.unsupported_error(" over partitions")),
                 };
                 let ty = operation.value.and_then(|value| self.types.get(&value));
                 let shape = ty.and_then(|ty| self.module.number_shapes(*ty).first().copied());
-                let shape =
-                    shape.ok_or_else(|| placed.unsupported_error(" of an operand that is not a number"))?;
+                let shape = shape
+                    .ok_or_else(|| self.current.unsupported_error(" of an operand that is not a number"))?;
                 SubgroupOpKind::Scan(span, Reduction { instruction, shape })
             }
             SubgroupFunction::QuadAll | SubgroupFunction::QuadAny | SubgroupFunction::Partition => {
-                return Err(placed.unsupported_error(""));
+                return Err(self.current.unsupported_error(""));
             }
         };
         let argument = match operation.argument {
             Some(id) if !matches!(kind, SubgroupOpKind::Scan(..)) => {
                 if self.width_of(id) != 1 {
-                    return Err(placed.unsupported_error(" with such an argument"));
+                    return Err(self.current.unsupported_error(" with such an argument"));
                 }
-                self.awaited_register(placed, id)?
+                self.awaited_register(id)?
             }
             _ => NONE,
         };
@@ -84,7 +80,7 @@ impl Lowering<'_> {
             self.program.ops.push(Op::Group(SubgroupOp { kind, to, value: NONE, argument }));
             return Ok(());
         };
-        let (first, width) = (self.awaited_register(placed, id)?, self.width_of(id));
+        let (first, width) = (self.awaited_register(id)?, self.width_of(id));
         if kind != SubgroupOpKind::AllEqual {
             // Reductions combine whole numbers; other operations move each word separately.
             let word_operation = |word| SubgroupOp { kind, to: to + word, value: first + word, argument };
@@ -104,29 +100,28 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn check_subgroup_scope(&self, placed: &LocatedInstruction, scope: u32) -> Result<(), LoadError> {
-        match self.scope_level(placed, scope)? == SUBGROUP {
+    fn check_subgroup_scope(&self, scope: u32) -> Result<(), LoadError> {
+        match self.scope_level(scope)? == SUBGROUP {
             true => Ok(()),
-            false => Err(placed.unsupported_error(" with a scope other than Subgroup")),
+            false => Err(self.current.unsupported_error(" with a scope other than Subgroup")),
         }
     }
 
     /// Lowers a ballot query.
     pub(super) fn lower_ballot(
         &mut self,
-        placed: &LocatedInstruction,
         query: BallotQuery,
         scope: u32,
         ballot: u32,
     ) -> Result<(), LoadError> {
-        self.check_subgroup_scope(placed, scope)?;
-        let to = self.pending_register(placed, placed.result_id()?)?;
-        let ballot = self.awaited_register(placed, ballot)?;
+        self.check_subgroup_scope(scope)?;
+        let to = self.pending_register(self.current.result_id()?)?;
+        let ballot = self.awaited_register(ballot)?;
         let mut argument = NONE;
         let kind = match query {
             BallotQuery::Inverse => BallotKind::Inverse,
             BallotQuery::BitExtract { index } => {
-                argument = self.awaited_register(placed, index)?;
+                argument = self.awaited_register(index)?;
                 BallotKind::Bit
             }
             BallotQuery::FindLsb => BallotKind::Lowest,
@@ -135,7 +130,7 @@ impl Lowering<'_> {
             BallotQuery::BitCount { operation: GroupOperation::InclusiveScan } => BallotKind::CountUpTo,
             BallotQuery::BitCount { operation: GroupOperation::ExclusiveScan } => BallotKind::CountBefore,
             BallotQuery::BitCount { .. } => {
-                return Err(malformed_module(placed.word, "a count of another kind"));
+                return Err(malformed_module(self.current.word, "a count of another kind"));
             }
         };
         self.program.ops.push(Op::Ballot { kind, to, ballot, argument });

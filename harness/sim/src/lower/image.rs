@@ -7,7 +7,7 @@ use vocabulary::StorageClass;
 
 use super::memory::NO_EFFECT;
 use super::{LoweredValue, Lowering};
-use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
+use crate::instruction::{LoadError, malformed_module};
 use crate::program::{MemoryOp, MemoryOpKind, NONE, NumberInstruction, Op, Register};
 
 /// The shape of a texel in memory.
@@ -19,14 +19,13 @@ fn texel_shape(float: bool) -> NumberShape {
 
 impl Lowering<'_> {
     /// Emits the addresses of texels that are read at these coordinates.
-    pub(super) fn emit_early_texels(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let id = placed.result;
+    pub(super) fn emit_early_texels(&mut self) -> Result<(), LoadError> {
+        let id = self.current.result;
         for (variable, to) in self.early_texels.get(&id).cloned().unwrap_or_default() {
-            let LoweredValue::Image { reference, dimensions, .. } = self.lowered_value(placed, variable)?
-            else {
+            let LoweredValue::Image { reference, dimensions, .. } = self.lowered_value(variable)? else {
                 continue;
             };
-            let column = self.pending_register(placed, id)?;
+            let column = self.pending_register(id)?;
             // A coordinate that is still being loaded is not known early.
             if self.width_of(id) == dimensions && !self.loaded_registers.contains(&column) {
                 let row = if dimensions == 2 { column + 1 } else { NONE };
@@ -37,24 +36,16 @@ impl Lowering<'_> {
     }
 
     /// Returns the reference, the dimensions and the format of an image.
-    fn image_of(
-        &self,
-        placed: &LocatedInstruction,
-        image: u32,
-    ) -> Result<(u16, u32, Option<TexelFormat>), LoadError> {
-        match self.lowered_value(placed, image)? {
+    fn image_of(&self, image: u32) -> Result<(u16, u32, Option<TexelFormat>), LoadError> {
+        match self.lowered_value(image)? {
             LoweredValue::Image { reference, dimensions, format } => Ok((reference, dimensions, format)),
-            _ => Err(malformed_module(placed.word, "an operand that is not an image")),
+            _ => Err(malformed_module(self.current.word, "an operand that is not an image")),
         }
     }
 
-    pub(super) fn lower_image_size(
-        &mut self,
-        placed: &LocatedInstruction,
-        image: u32,
-    ) -> Result<(), LoadError> {
-        let (reference, dimensions, _) = self.image_of(placed, image)?;
-        let to = self.pending_register(placed, placed.result_id()?)?;
+    pub(super) fn lower_image_size(&mut self, image: u32) -> Result<(), LoadError> {
+        let (reference, dimensions, _) = self.image_of(image)?;
+        let to = self.pending_register(self.current.result_id()?)?;
         self.program.ops.push(Op::ImageSize { to, reference, rows: dimensions == 2 });
         Ok(())
     }
@@ -62,14 +53,16 @@ impl Lowering<'_> {
     /// Returns the computation of the address of a texel in a register.
     fn texel_address(
         &mut self,
-        placed: &LocatedInstruction,
         (reference, dimensions): (u16, u32),
         coordinate: u32,
     ) -> Result<impl Fn(Register) -> Op + use<>, LoadError> {
         if self.width_of(coordinate) != dimensions {
-            return Err(malformed_module(placed.word, "coordinates of another dimension than the image"));
+            return Err(malformed_module(
+                self.current.word,
+                "coordinates of another dimension than the image",
+            ));
         }
-        let column = self.awaited_register(placed, coordinate)?;
+        let column = self.awaited_register(coordinate)?;
         let row = if dimensions == 2 { column + 1 } else { NONE };
         if !self.indices.contains(&(coordinate, reference)) {
             self.indices.push((coordinate, reference));
@@ -77,37 +70,30 @@ impl Lowering<'_> {
         Ok(move |to| Op::Texel { to, reference, column, row })
     }
 
-    pub(super) fn lower_texel_pointer(
-        &mut self,
-        placed: &LocatedInstruction,
-        image: u32,
-        coordinate: u32,
-    ) -> Result<(), LoadError> {
-        let (reference, dimensions, _) = self.image_of(placed, image)?;
-        let texel = self.texel_address(placed, (reference, dimensions), coordinate)?;
-        let to = self.destination(placed, Some(reference))?;
+    pub(super) fn lower_texel_pointer(&mut self, image: u32, coordinate: u32) -> Result<(), LoadError> {
+        let (reference, dimensions, _) = self.image_of(image)?;
+        let texel = self.texel_address((reference, dimensions), coordinate)?;
+        let to = self.destination(Some(reference))?;
         self.program.ops.push(texel(to));
         Ok(())
     }
 
     pub(super) fn lower_texel_read(
         &mut self,
-        placed: &LocatedInstruction,
         [image, coordinate]: [u32; 2],
         operands: &TexelOperands,
     ) -> Result<(), LoadError> {
-        let (reference, dimensions, format) = self.image_of(placed, image)?;
-        let texel = self.texel_address(placed, (reference, dimensions), coordinate)?;
-        let address = self.texel_addresses.get(&placed.index).copied().unwrap_or(NONE);
-        let to = self.pending_register(placed, placed.result_id()?)?;
-        let ty = self.module.type_of(placed.result_type_id()?);
+        let (reference, dimensions, format) = self.image_of(image)?;
+        let texel = self.texel_address((reference, dimensions), coordinate)?;
+        let address = self.texel_addresses.get(&self.current.index).copied().unwrap_or(NONE);
+        let to = self.pending_register(self.current.result_id()?)?;
+        let ty = self.module.type_of(self.current.result_type_id()?);
         let Some(SpirvType::Vector { element, count: 4 }) = ty else {
-            return Err(placed.unsupported_error(" of a vector without four components"));
+            return Err(self.current.unsupported_error(" of a vector without four components"));
         };
         let float = matches!(self.module.type_of(*element), Some(SpirvType::Float { .. }));
         let one = if float { self.fixed.one_as_float } else { self.fixed.one };
-        let (scope, visible, private) =
-            self.texel_access(placed, reference, operands.memory.visible, operands)?;
+        let (scope, visible, private) = self.texel_access(reference, operands.memory.visible, operands)?;
         self.program.ops.push(texel(address));
         let access = MemoryOp {
             kind: MemoryOpKind::PlainLoad,
@@ -136,19 +122,18 @@ impl Lowering<'_> {
 
     pub(super) fn lower_texel_write(
         &mut self,
-        placed: &LocatedInstruction,
         [image, coordinate, texel]: [u32; 3],
         operands: &TexelOperands,
     ) -> Result<(), LoadError> {
-        let (reference, dimensions, format) = self.image_of(placed, image)?;
-        let address = self.texel_address(placed, (reference, dimensions), coordinate)?;
-        let to = self.texel_addresses.get(&placed.index).copied().unwrap_or(NONE);
+        let (reference, dimensions, format) = self.image_of(image)?;
+        let address = self.texel_address((reference, dimensions), coordinate)?;
+        let to = self.texel_addresses.get(&self.current.index).copied().unwrap_or(NONE);
         if self.width_of(texel) != 4 {
-            return Err(placed.unsupported_error(" of a vector without four components"));
+            return Err(self.current.unsupported_error(" of a vector without four components"));
         }
         let value = match format {
             Some(format) => {
-                let (from, to) = (self.awaited_register(placed, texel)?, self.new_register());
+                let (from, to) = (self.awaited_register(texel)?, self.new_register());
                 let ty = self.types.get(&texel).copied().unwrap_or(0);
                 let float = self
                     .module
@@ -162,10 +147,10 @@ impl Lowering<'_> {
                 );
                 to
             }
-            None => self.pending_register(placed, texel)?,
+            None => self.pending_register(texel)?,
         };
         let (scope, available, private) =
-            self.texel_access(placed, reference, operands.memory.available, operands)?;
+            self.texel_access(reference, operands.memory.available, operands)?;
         self.program.ops.push(address(to));
         let access = MemoryOp {
             kind: MemoryOpKind::PlainStore,
@@ -196,16 +181,15 @@ impl Lowering<'_> {
     /// its availability or visibility operation.
     fn texel_access(
         &self,
-        placed: &LocatedInstruction,
         reference: u16,
         scope_id: Option<u32>,
         operands: &TexelOperands,
     ) -> Result<(u8, bool, bool), LoadError> {
         // Texels are as wide as shader numbers, so sign and zero extension have no effect.
         if !operands.has_only(ImageOperands::NONE) {
-            return Err(LoadError::Unsupported(format!("these image operands of Op{:?}", placed.op)));
+            return Err(LoadError::Unsupported(format!("these image operands of Op{:?}", self.current.op)));
         }
-        let scope = scope_id.map(|scope| self.scope_level(placed, scope)).transpose()?;
+        let scope = scope_id.map(|scope| self.scope_level(scope)).transpose()?;
         Ok(self.coherence(reference, false, scope, operands.memory.non_private))
     }
 }

@@ -12,6 +12,7 @@ use crate::program::Register;
 impl<'m> Lowering<'m> {
     /// Lowers an instruction now, or defers it until its result is needed.
     pub(super) fn lower_or_defer(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
+        self.current = placed;
         if self.load_independent_constant(placed).is_none() {
             if self.can_defer(placed) {
                 self.deferred.push(placed);
@@ -24,15 +25,18 @@ impl<'m> Lowering<'m> {
             }
             self.lower_deferred_operands(placed)?;
         }
-        self.lower_instruction(placed)?;
-        self.emit_early_texels(placed)
+        self.lower_instruction()?;
+        self.emit_early_texels()
     }
 
     fn lower_deferred(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
         self.deferred.retain(|postponed| postponed.index != placed.index);
+        let outer = std::mem::replace(&mut self.current, placed);
         self.lower_deferred_operands(placed)?;
-        self.lower_instruction(placed)?;
-        self.emit_early_texels(placed)
+        self.lower_instruction()?;
+        self.emit_early_texels()?;
+        self.current = outer;
+        Ok(())
     }
 
     fn lower_deferred_operands(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
@@ -50,7 +54,7 @@ impl<'m> Lowering<'m> {
 
     /// Returns true if it is arithmetic on a pending load or on a deferred result.
     fn can_defer(&self, placed: &LocatedInstruction) -> bool {
-        let is_pending = |id: u32| match self.pending_register(placed, id) {
+        let is_pending = |id: u32| match self.pending_register(id) {
             Ok(register) => {
                 self.loaded_registers.contains(&register) && !self.awaited_registers.contains(&register)
             }
@@ -82,7 +86,7 @@ impl<'m> Lowering<'m> {
                     [other, same] | [same, other] if same == right => other,
                     _ => return None,
                 };
-                constant(other).and_then(|_| self.pending_register(placed, other).ok())
+                constant(other).and_then(|_| self.pending_register(other).ok())
             }
             _ => None,
         }

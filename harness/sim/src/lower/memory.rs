@@ -10,7 +10,7 @@ use vocabulary::{Scope, Semantics, StorageClass, StorageClassSet};
 use super::path::Leaf;
 use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
-use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
+use crate::instruction::{LoadError, malformed_module};
 use crate::program::{
     Access, Binary, BuiltIn, INVOCATION, LaneMask, MemoryOp, MemoryOpKind, NONE, Op, QUEUE_FAMILY, Register,
     Rmw, SUBGROUP, WORKGROUP, cache_level,
@@ -94,14 +94,9 @@ impl Lowering<'_> {
 
     /// Lowers a memory barrier. Its halves order different operations: an older store may sink below a younger
     /// load.
-    pub(super) fn lower_memory_barrier(
-        &mut self,
-        placed: &LocatedInstruction,
-        scope: u32,
-        semantics: u32,
-    ) -> Result<(), LoadError> {
-        let op = MemoryOp { kind: MemoryOpKind::Fence, scope: self.scope_level(placed, scope)?, ..NO_EFFECT };
-        let semantics = self.semantics_operand(placed, semantics)?;
+    pub(super) fn lower_memory_barrier(&mut self, scope: u32, semantics: u32) -> Result<(), LoadError> {
+        let op = MemoryOp { kind: MemoryOpKind::Fence, scope: self.scope_level(scope)?, ..NO_EFFECT };
+        let semantics = self.semantics_operand(semantics)?;
         if semantics.order.releases() {
             self.emit_fence(release_half(with_semantics(op, semantics)), NONE)?;
         }
@@ -114,18 +109,17 @@ impl Lowering<'_> {
     /// Lowers a control barrier with these execution scope, memory scope and semantics, or half of one.
     pub(super) fn lower_control_barrier(
         &mut self,
-        placed: &LocatedInstruction,
         part: BarrierPart,
         [execution, scope, semantics]: [u32; 3],
     ) -> Result<(), LoadError> {
-        let execution = self.scope_level(placed, execution)?;
+        let execution = self.scope_level(execution)?;
         if !matches!(execution, SUBGROUP | WORKGROUP) {
-            return Err(placed.unsupported_error(" of this execution scope"));
+            return Err(self.current.unsupported_error(" of this execution scope"));
         }
-        let semantics = self.semantics_operand(placed, semantics)?;
+        let semantics = self.semantics_operand(semantics)?;
         let half = |kind| MemoryOp { kind, execution, ..NO_EFFECT };
         let [mut arrive, mut leave] = [MemoryOpKind::Arrive, MemoryOpKind::Leave].map(half);
-        arrive.scope = self.scope_level(placed, scope)?;
+        arrive.scope = self.scope_level(scope)?;
         leave.scope = arrive.scope;
         match part {
             BarrierPart::Arrive => {
@@ -152,15 +146,10 @@ impl Lowering<'_> {
     }
 
     /// Lowers the begin or end of an interlocked section.
-    pub(super) fn lower_interlock(
-        &mut self,
-        placed: &LocatedInstruction,
-        begins: bool,
-    ) -> Result<(), LoadError> {
-        let ordered = self
-            .module
-            .interlock_is_ordered
-            .ok_or_else(|| malformed_module(placed.word, "an interlock section without an execution mode"))?;
+    pub(super) fn lower_interlock(&mut self, begins: bool) -> Result<(), LoadError> {
+        let ordered = self.module.interlock_is_ordered.ok_or_else(|| {
+            malformed_module(self.current.word, "an interlock section without an execution mode")
+        })?;
         let kind = if begins { MemoryOpKind::SectionBegin { ordered } } else { MemoryOpKind::SectionEnd };
         // The scope covers all fragments of the draw, on any subgroup or workgroup.
         let end = MemoryOp { kind, scope: QUEUE_FAMILY, classes: StorageClassSet::GLOBAL, ..NO_EFFECT };
@@ -168,19 +157,14 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    pub(super) fn lower_load(
-        &mut self,
-        placed: &LocatedInstruction,
-        pointer: u32,
-        memory: MemoryOperands,
-    ) -> Result<(), LoadError> {
-        let (ty, result) = (placed.result_type_id()?, placed.result_id()?);
-        let source = self.lowered_value(placed, pointer)?;
+    pub(super) fn lower_load(&mut self, pointer: u32, memory: MemoryOperands) -> Result<(), LoadError> {
+        let (ty, result) = (self.current.result_type_id()?, self.current.result_id()?);
+        let source = self.lowered_value(pointer)?;
         if let LoweredValue::Image { .. } = source {
             self.lowered_values.insert(result, source);
             return Ok(());
         }
-        let to = self.pending_register(placed, result)?;
+        let to = self.pending_register(result)?;
         let width = self.width_of(result);
         match source {
             LoweredValue::Variable(from) => {
@@ -221,8 +205,7 @@ impl Lowering<'_> {
             }
             LoweredValue::MemoryVariable { .. } | LoweredValue::Pointer { .. } => {
                 let (reference, address) = self.memory_address(source)?;
-                let coherence =
-                    self.nonatomic_coherence(placed, pointer, reference, memory.visible, memory)?;
+                let coherence = self.nonatomic_coherence(pointer, reference, memory.visible, memory)?;
                 let (scope, visible, private) = coherence;
                 let class = self.storage_class(reference);
                 let is_first =
@@ -239,7 +222,7 @@ impl Lowering<'_> {
                     }
                 }
             }
-            _ => return Err(placed.unsupported_error(" of this variable")),
+            _ => return Err(self.current.unsupported_error(" of this variable")),
         }
         Ok(())
     }
@@ -305,32 +288,31 @@ impl Lowering<'_> {
     }
 
     /// Returns the size of a number, or of a vector component, in memory.
-    fn bytes_of(&self, placed: &LocatedInstruction, id: u32) -> Result<u8, LoadError> {
+    fn bytes_of(&self, id: u32) -> Result<u8, LoadError> {
         let mut ty = self.types.get(&id).copied().unwrap_or(0);
         if let Some(SpirvType::Vector { element, .. }) = self.module.type_of(ty) {
             ty = *element;
         }
         match self.module.type_of(ty) {
             Some(SpirvType::Integer { bits, .. } | SpirvType::Float { bits }) => Ok((bits / 8) as u8),
-            _ => Err(placed.unsupported_error(" of this type")),
+            _ => Err(self.current.unsupported_error(" of this type")),
         }
     }
 
     pub(super) fn lower_store(
         &mut self,
-        placed: &LocatedInstruction,
         pointer: u32,
         value: u32,
         memory: MemoryOperands,
     ) -> Result<(), LoadError> {
-        let target = self.lowered_value(placed, pointer)?;
+        let target = self.lowered_value(pointer)?;
         match target {
             LoweredValue::Variable(to) => {
-                let from = self.awaited_register(placed, value)?;
+                let from = self.awaited_register(value)?;
                 self.emit_assignments(to, from, self.width_of(value));
             }
             LoweredValue::Element { first, offset, index, words } => {
-                let from = self.awaited_register(placed, value)?;
+                let from = self.awaited_register(value)?;
                 for word in 0..self.width_of(value) {
                     let (from, offset) = (from + word, offset + word);
                     self.program.ops.push(Op::WriteIndexed { to: first, offset, index, from, words });
@@ -338,10 +320,9 @@ impl Lowering<'_> {
             }
             LoweredValue::MemoryVariable { .. } | LoweredValue::Pointer { .. } => {
                 let (reference, address) = self.memory_address(target)?;
-                let coherence =
-                    self.nonatomic_coherence(placed, pointer, reference, memory.available, memory)?;
+                let coherence = self.nonatomic_coherence(pointer, reference, memory.available, memory)?;
                 let (scope, available, private) = coherence;
-                let (class, from) = (self.storage_class(reference), self.pending_register(placed, value)?);
+                let (class, from) = (self.storage_class(reference), self.pending_register(value)?);
                 let ty = self.types.get(&value).copied().unwrap_or(0);
                 let store = MemoryOp { kind: MemoryOpKind::PlainStore, reference, class, ..NO_EFFECT };
                 for leaf in self.pointee_leaves(pointer, ty, from) {
@@ -350,35 +331,31 @@ impl Lowering<'_> {
                     self.emit_memory_op(op, address, leaf.register, NONE, NONE)?;
                 }
             }
-            _ => return Err(placed.unsupported_error(" to this variable")),
+            _ => return Err(self.current.unsupported_error(" to this variable")),
         }
         Ok(())
     }
 
-    pub(super) fn lower_atomic(
-        &mut self,
-        placed: &LocatedInstruction,
-        access: AtomicAccess,
-    ) -> Result<(), LoadError> {
-        let LoweredValue::Pointer { reference, address } = self.lowered_value(placed, access.pointer)? else {
-            return Err(placed.unsupported_error(" on this pointer"));
+    pub(super) fn lower_atomic(&mut self, access: AtomicAccess) -> Result<(), LoadError> {
+        let LoweredValue::Pointer { reference, address } = self.lowered_value(access.pointer)? else {
+            return Err(self.current.unsupported_error(" on this pointer"));
         };
-        let (class, scope) = (self.storage_class(reference), self.scope_level(placed, access.scope)?);
-        let semantics = self.semantics_operand(placed, access.semantics)?;
+        let (class, scope) = (self.storage_class(reference), self.scope_level(access.scope)?);
+        let semantics = self.semantics_operand(access.semantics)?;
         let number = match access.kind {
             AtomicKind::Store { value } => value,
-            _ => placed.result_id()?,
+            _ => self.current.result_id()?,
         };
-        let bytes = self.bytes_of(placed, number)?;
+        let bytes = self.bytes_of(number)?;
         if bytes < 4 {
-            return Err(placed.unsupported_error(&format!(" of {bytes} bytes")));
+            return Err(self.current.unsupported_error(&format!(" of {bytes} bytes")));
         }
         let op = MemoryOp { reference, class, scope, bytes, ..NO_EFFECT };
         // The semantics of one half must not order the other half.
         let relaxed = Semantics { classes: semantics.classes, ..Semantics::RELAXED };
         let change = match access.kind {
             AtomicKind::Load => {
-                let to = self.pending_register(placed, placed.result_id()?)?;
+                let to = self.pending_register(self.current.result_id()?)?;
                 let load = MemoryOp { kind: MemoryOpKind::AtomicLoad, ..op };
                 let own = if semantics.make_visible { relaxed } else { semantics };
                 let memory = self.emit_memory_op(with_semantics(load, own), address, NONE, NONE, to)?;
@@ -390,7 +367,7 @@ impl Lowering<'_> {
                 return Ok(());
             }
             AtomicKind::Store { value } => {
-                let value = self.pending_register(placed, value)?;
+                let value = self.pending_register(value)?;
                 let store = MemoryOp { kind: MemoryOpKind::AtomicStore, ..op };
                 if semantics.make_available {
                     let release = MemoryOp { kind: MemoryOpKind::ReleasePart, ..op };
@@ -404,13 +381,13 @@ impl Lowering<'_> {
             AtomicKind::CompareExchange { .. } => Rmw::CompareExchange,
             AtomicKind::Update { function, .. } => Rmw::Update(function),
         };
-        let to = self.pending_register(placed, placed.result_id()?)?;
+        let to = self.pending_register(self.current.result_id()?)?;
         let compare = match access.kind {
-            AtomicKind::CompareExchange { comparator, .. } => self.awaited_register(placed, comparator)?,
+            AtomicKind::CompareExchange { comparator, .. } => self.awaited_register(comparator)?,
             _ => NONE,
         };
         let value = match access.kind.value() {
-            Some(value) => self.pending_register(placed, value)?,
+            Some(value) => self.pending_register(value)?,
             None => {
                 let [low, high] = [self.new_register(), self.new_register()];
                 self.program.constants.extend([(low, 1), (high, 0)]);
@@ -459,15 +436,14 @@ impl Lowering<'_> {
     /// of its availability or visibility operation.
     fn nonatomic_coherence(
         &self,
-        placed: &LocatedInstruction,
         pointer: u32,
         reference: u16,
         scope_id: Option<u32>,
         memory: MemoryOperands,
     ) -> Result<(u8, bool, bool), LoadError> {
-        let scope = scope_id.map(|scope| self.scope_level(placed, scope)).transpose()?;
+        let scope = scope_id.map(|scope| self.scope_level(scope)).transpose()?;
         let coherent = self.coherent_pointers.contains(&pointer)
-            || matches!(self.lowered_value(placed, pointer)?, LoweredValue::MemoryVariable { ty, .. } if self.has_coherent_member(ty));
+            || matches!(self.lowered_value(pointer)?, LoweredValue::MemoryVariable { ty, .. } if self.has_coherent_member(ty));
         Ok(self.coherence(reference, coherent, scope, memory.non_private))
     }
 
@@ -493,17 +469,17 @@ impl Lowering<'_> {
     }
 
     /// Returns the cache level of a scope operand.
-    pub(super) fn scope_level(&self, placed: &LocatedInstruction, scope: u32) -> Result<u8, LoadError> {
+    pub(super) fn scope_level(&self, scope: u32) -> Result<u8, LoadError> {
         let vulkan = self.module.source().uses_vulkan_model;
-        Ok(match scope_from_word(self.constant_operand(placed, scope)?.into(), vulkan)? {
+        Ok(match scope_from_word(self.constant_operand(scope)?.into(), vulkan)? {
             // Modules of the GLSL450 memory model do not distinguish devices from queue families.
             Scope::CrossDevice if !vulkan => QUEUE_FAMILY,
             scope => cache_level(scope),
         })
     }
 
-    fn semantics_operand(&self, placed: &LocatedInstruction, semantics: u32) -> Result<Semantics, LoadError> {
-        Ok(semantics_from_word(self.constant_operand(placed, semantics)?.into())?)
+    fn semantics_operand(&self, semantics: u32) -> Result<Semantics, LoadError> {
+        Ok(semantics_from_word(self.constant_operand(semantics)?.into())?)
     }
 }
 

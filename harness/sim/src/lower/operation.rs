@@ -3,14 +3,14 @@
 use spirv_reader::{CompositeOperation, ImageOperation, ImageQuery, SpirvOperation};
 
 use super::Lowering;
-use crate::instruction::{LoadError, LocatedInstruction};
+use crate::instruction::LoadError;
 use crate::program::Op;
 
 impl Lowering<'_> {
-    pub(super) fn lower_instruction(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        match self.module.decode_instruction(placed)? {
+    pub(super) fn lower_instruction(&mut self) -> Result<(), LoadError> {
+        match self.module.decode_instruction(self.current)? {
             SpirvOperation::Nop | SpirvOperation::LoopMerge { .. } => Ok(()),
-            SpirvOperation::Label => self.begin_block(placed.result_id()?),
+            SpirvOperation::Label => self.begin_block(self.current.result_id()?),
             SpirvOperation::SelectionMerge { merge } => {
                 let merge = self.blocks.get(&merge).copied().unwrap_or(0);
                 for inside in self.block + 1..merge {
@@ -20,63 +20,55 @@ impl Lowering<'_> {
                 }
                 Ok(())
             }
-            SpirvOperation::Phi { sources } => self.lower_phi(placed, sources),
+            SpirvOperation::Phi { sources } => self.lower_phi(sources),
             SpirvOperation::Branch { target } => {
-                let edge = self.add_edge(placed, target)?;
+                let edge = self.add_edge(target)?;
                 self.program.ops.push(Op::Jump { edge });
                 Ok(())
             }
             SpirvOperation::BranchConditional { condition, yes, no } => {
-                let condition = self.awaited_register(placed, condition)?;
-                let (yes, no) = (self.add_edge(placed, yes)?, self.add_edge(placed, no)?);
+                let condition = self.awaited_register(condition)?;
+                let (yes, no) = (self.add_edge(yes)?, self.add_edge(no)?);
                 self.program.ops.push(Op::Branch { condition, yes, no });
                 Ok(())
             }
             SpirvOperation::Switch { selector, default, cases } => {
-                self.lower_switch(placed, selector, default, cases)
+                self.lower_switch(selector, default, cases)
             }
             SpirvOperation::Return { value: None } => {
                 self.program.ops.push(Op::Return);
                 Ok(())
             }
             // Nothing is rasterized here, and nothing launched.
-            SpirvOperation::SetMeshOutputs { counts } => self.check_no_outputs(placed, &counts),
+            SpirvOperation::SetMeshOutputs { counts } => self.check_no_outputs(&counts),
             SpirvOperation::EmitMeshTasks { groups } => {
-                self.check_no_outputs(placed, &groups)?;
+                self.check_no_outputs(&groups)?;
                 self.program.ops.push(Op::Return);
                 Ok(())
             }
-            SpirvOperation::Variable { initializer } => self.lower_variable(placed, initializer),
-            SpirvOperation::Load { pointer, memory } => self.lower_load(placed, pointer, memory),
-            SpirvOperation::Store { pointer, value, memory } => {
-                self.lower_store(placed, pointer, value, memory)
-            }
+            SpirvOperation::Variable { initializer } => self.lower_variable(initializer),
+            SpirvOperation::Load { pointer, memory } => self.lower_load(pointer, memory),
+            SpirvOperation::Store { pointer, value, memory } => self.lower_store(pointer, value, memory),
             SpirvOperation::AccessChain { base, element: None, indices } => {
-                self.lower_access_chain(placed, base, indices)
+                self.lower_access_chain(base, indices)
             }
-            SpirvOperation::ArrayLength { block, member } => self.lower_array_length(placed, block, member),
-            SpirvOperation::Atomic(access) => self.lower_atomic(placed, access),
-            SpirvOperation::MemoryBarrier { scope, semantics } => {
-                self.lower_memory_barrier(placed, scope, semantics)
-            }
+            SpirvOperation::ArrayLength { block, member } => self.lower_array_length(block, member),
+            SpirvOperation::Atomic(access) => self.lower_atomic(access),
+            SpirvOperation::MemoryBarrier { scope, semantics } => self.lower_memory_barrier(scope, semantics),
             SpirvOperation::ControlBarrier { part, execution, scope, semantics } => {
-                self.lower_control_barrier(placed, part, [execution, scope, semantics])
+                self.lower_control_barrier(part, [execution, scope, semantics])
             }
-            SpirvOperation::BeginInterlock => self.lower_interlock(placed, true),
-            SpirvOperation::EndInterlock => self.lower_interlock(placed, false),
-            SpirvOperation::Image(operation) => self.lower_image(placed, operation),
-            SpirvOperation::Subgroup(operation) => self.lower_group(placed, operation),
-            SpirvOperation::BallotQuery { query, scope, ballot } => {
-                self.lower_ballot(placed, query, scope, ballot)
-            }
-            SpirvOperation::Undef => self.lower_undef(placed),
-            SpirvOperation::Copy { value } => self.lower_copy(placed, value),
-            SpirvOperation::Select { condition, yes, no } => self.lower_select(placed, condition, yes, no),
-            SpirvOperation::Composite(operation) => self.lower_composite(placed, operation),
-            SpirvOperation::Bitcast { value } => self.lower_bitcast(placed, value),
-            SpirvOperation::Compute { instruction, operands } => {
-                self.lower_arithmetic(placed, instruction, operands)
-            }
+            SpirvOperation::BeginInterlock => self.lower_interlock(true),
+            SpirvOperation::EndInterlock => self.lower_interlock(false),
+            SpirvOperation::Image(operation) => self.lower_image(operation),
+            SpirvOperation::Subgroup(operation) => self.lower_group(operation),
+            SpirvOperation::BallotQuery { query, scope, ballot } => self.lower_ballot(query, scope, ballot),
+            SpirvOperation::Undef => self.lower_undef(),
+            SpirvOperation::Copy { value } => self.lower_copy(value),
+            SpirvOperation::Select { condition, yes, no } => self.lower_select(condition, yes, no),
+            SpirvOperation::Composite(operation) => self.lower_composite(operation),
+            SpirvOperation::Bitcast { value } => self.lower_bitcast(value),
+            SpirvOperation::Compute { instruction, operands } => self.lower_arithmetic(instruction, operands),
             SpirvOperation::UnknownExtended { set, number } => {
                 Err(self.module.source().unknown_extended_instruction(set, number).into())
             }
@@ -98,7 +90,7 @@ impl Lowering<'_> {
             | SpirvOperation::ReadClock { .. }
             | SpirvOperation::IsHelperInvocation
             | SpirvOperation::RayQuery { .. }
-            | SpirvOperation::Unknown { .. } => Err(placed.unsupported_error("")),
+            | SpirvOperation::Unknown { .. } => Err(self.current.unsupported_error("")),
         }
     }
 
@@ -112,66 +104,52 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn lower_undef(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let to = self.pending_register(placed, placed.result_id()?)?;
-        for word in 0..self.width_of(placed.result_id()?) {
+    fn lower_undef(&mut self) -> Result<(), LoadError> {
+        let to = self.pending_register(self.current.result_id()?)?;
+        for word in 0..self.width_of(self.current.result_id()?) {
             self.program.ops.push(Op::Copy { to: to + word, from: self.fixed.zero });
         }
         Ok(())
     }
 
-    fn lower_copy(&mut self, placed: &LocatedInstruction, value: u32) -> Result<(), LoadError> {
-        let (from, reference) = self.awaited_value_or_address(placed, value)?;
-        let to = self.destination(placed, reference)?;
+    fn lower_copy(&mut self, value: u32) -> Result<(), LoadError> {
+        let (from, reference) = self.awaited_value_or_address(value)?;
+        let to = self.destination(reference)?;
         self.emit_copies(to, from, self.width_of(value));
         Ok(())
     }
 
-    fn lower_image(
-        &mut self,
-        placed: &LocatedInstruction,
-        operation: ImageOperation,
-    ) -> Result<(), LoadError> {
+    fn lower_image(&mut self, operation: ImageOperation) -> Result<(), LoadError> {
         match operation {
             ImageOperation::Read { image, coordinate, operands } => {
-                self.lower_texel_read(placed, [image, coordinate], &operands)
+                self.lower_texel_read([image, coordinate], &operands)
             }
             ImageOperation::Write { image, coordinate, texel, operands } => {
-                self.lower_texel_write(placed, [image, coordinate, texel], &operands)
+                self.lower_texel_write([image, coordinate, texel], &operands)
             }
-            ImageOperation::TexelPointer { image, coordinate } => {
-                self.lower_texel_pointer(placed, image, coordinate)
-            }
-            ImageOperation::Query { query: ImageQuery::Size, image } => self.lower_image_size(placed, image),
+            ImageOperation::TexelPointer { image, coordinate } => self.lower_texel_pointer(image, coordinate),
+            ImageOperation::Query { query: ImageQuery::Size, image } => self.lower_image_size(image),
             ImageOperation::Fetch { .. }
             | ImageOperation::Sample { .. }
             | ImageOperation::Query { .. }
             | ImageOperation::ImageOf { .. }
-            | ImageOperation::Combine { .. } => Err(placed.unsupported_error("")),
+            | ImageOperation::Combine { .. } => Err(self.current.unsupported_error("")),
         }
     }
 
-    fn lower_composite(
-        &mut self,
-        placed: &LocatedInstruction,
-        operation: CompositeOperation<'_>,
-    ) -> Result<(), LoadError> {
+    fn lower_composite(&mut self, operation: CompositeOperation<'_>) -> Result<(), LoadError> {
         match operation {
-            CompositeOperation::Construct { parts } => self.lower_composite_construct(placed, parts),
-            CompositeOperation::Extract { composite, path } => {
-                self.lower_composite_extract(placed, composite, path)
-            }
+            CompositeOperation::Construct { parts } => self.lower_composite_construct(parts),
+            CompositeOperation::Extract { composite, path } => self.lower_composite_extract(composite, path),
             CompositeOperation::Insert { value, composite, path } => {
-                self.lower_composite_insert(placed, [value, composite], path)
+                self.lower_composite_insert([value, composite], path)
             }
             CompositeOperation::Shuffle { first, second, components } => {
-                self.lower_vector_shuffle(placed, [first, second], components)
+                self.lower_vector_shuffle([first, second], components)
             }
-            CompositeOperation::ExtractDynamic { vector, index } => {
-                self.lower_vector_extract(placed, vector, index)
-            }
+            CompositeOperation::ExtractDynamic { vector, index } => self.lower_vector_extract(vector, index),
             CompositeOperation::InsertDynamic { vector, component, index } => {
-                self.lower_vector_insert(placed, [vector, component, index])
+                self.lower_vector_insert([vector, component, index])
             }
         }
     }

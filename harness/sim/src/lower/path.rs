@@ -4,7 +4,7 @@ use rspirv::spirv::StorageClass;
 use spirv_reader::SpirvType;
 
 use super::{LoweredValue, Lowering};
-use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
+use crate::instruction::{LoadError, malformed_module};
 use crate::program::{Binary, NONE, Op, Register};
 
 /// The matrix stride in bytes, and true for row-major; `None` without an explicit layout.
@@ -123,33 +123,28 @@ impl Lowering<'_> {
     }
 
     /// Returns the pointee type of a pointer.
-    pub(super) fn pointee(&self, placed: &LocatedInstruction, pointer: u32) -> Result<u32, LoadError> {
+    pub(super) fn pointee(&self, pointer: u32) -> Result<u32, LoadError> {
         let global = || self.module.source().variable_types.get(&pointer).copied();
         let ty = self.types.get(&pointer).copied().or_else(global);
         match ty.and_then(|ty| self.module.type_of(ty)) {
             Some(SpirvType::Pointer { pointee: to, .. }) => Ok(*to),
-            _ => Err(malformed_module(placed.word, format!("%{pointer} is not a pointer"))),
+            _ => Err(malformed_module(self.current.word, format!("%{pointer} is not a pointer"))),
         }
     }
 
     /// Returns the type at literal indices, and its offset in words.
-    pub(super) fn type_at_path(
-        &self,
-        placed: &LocatedInstruction,
-        mut ty: u32,
-        path: &[u32],
-    ) -> Result<(u32, u32), LoadError> {
+    pub(super) fn type_at_path(&self, mut ty: u32, path: &[u32]) -> Result<(u32, u32), LoadError> {
         let mut words = 0;
         for index in path {
-            let (inner, before) = self.member_type(placed, ty, *index)?;
+            let (inner, before) = self.member_type(ty, *index)?;
             words += before;
             ty = inner;
         }
         Ok((ty, words))
     }
 
-    fn member_type(&self, placed: &LocatedInstruction, ty: u32, index: u32) -> Result<(u32, u32), LoadError> {
-        let none = || malformed_module(placed.word, "no such part");
+    fn member_type(&self, ty: u32, index: u32) -> Result<(u32, u32), LoadError> {
+        let none = || malformed_module(self.current.word, "no such part");
         let words = |ty: u32| self.module.registers_of(ty).unwrap_or(1);
         let part =
             |inner: u32, count: u32| (index < count).then(|| (inner, index * words(inner))).ok_or_else(none);
@@ -169,26 +164,21 @@ impl Lowering<'_> {
         }
     }
 
-    fn resolve_path(
-        &self,
-        placed: &LocatedInstruction,
-        base: u32,
-        indices: &[u32],
-    ) -> Result<AccessPath, LoadError> {
+    fn resolve_path(&self, base: u32, indices: &[u32]) -> Result<AccessPath, LoadError> {
         let module = self.module;
         let mut path = AccessPath { ty: base, ..AccessPath::default() };
         for id in indices.iter().copied() {
             let known = module.constants.get(&id).map(|(_, index)| *index as u32);
             let (inner, bytes) = match module.type_of(path.ty) {
                 Some(SpirvType::Struct { members }) => {
-                    let member = self.constant_operand(placed, id)?;
+                    let member = self.constant_operand(id)?;
                     path.bytes = path.bytes.wrapping_add(module.offset_of(path.ty, member));
                     path.matrix_layout = module.matrix_layout(path.ty, member);
                     path.coherent |= module.is_coherent_member(path.ty, member);
                     let before = members.iter().take(member as usize);
                     path.words += before.map(|ty| module.registers_of(*ty).unwrap_or(0)).sum::<u32>();
                     let inner = members.get(member as usize).copied();
-                    path.ty = inner.ok_or_else(|| malformed_module(placed.word, "no such member"))?;
+                    path.ty = inner.ok_or_else(|| malformed_module(self.current.word, "no such member"))?;
                     continue;
                 }
                 Some(SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element }) => {
@@ -223,13 +213,12 @@ impl Lowering<'_> {
     /// Returns the register of the sum of dynamic indices, each scaled by the selected stride.
     fn emit_index_sum(
         &mut self,
-        placed: &LocatedInstruction,
         computed: &[(u32, u32, u32)],
         each: impl Fn(&(u32, u32, u32)) -> u32,
     ) -> Result<Register, LoadError> {
         let mut sum = NONE;
         for index in computed {
-            let from = self.awaited_register(placed, index.0)?;
+            let from = self.awaited_register(index.0)?;
             let by = self.constant_register(each(index));
             let product = self.new_register();
             self.program.ops.push(Op::Binary { op: Binary::Multiply, to: product, left: from, right: by });
@@ -253,27 +242,22 @@ impl Lowering<'_> {
         register
     }
 
-    pub(super) fn lower_access_chain(
-        &mut self,
-        placed: &LocatedInstruction,
-        base: u32,
-        indices: &[u32],
-    ) -> Result<(), LoadError> {
-        let result = placed.result_id()?;
-        let base_type = match self.lowered_value(placed, base)? {
+    pub(super) fn lower_access_chain(&mut self, base: u32, indices: &[u32]) -> Result<(), LoadError> {
+        let result = self.current.result_id()?;
+        let base_type = match self.lowered_value(base)? {
             LoweredValue::MemoryVariable { ty, .. } => ty,
-            _ => self.pointee(placed, base)?,
+            _ => self.pointee(base)?,
         };
-        let path = self.resolve_path(placed, base_type, indices)?;
+        let path = self.resolve_path(base_type, indices)?;
         if path.coherent || self.has_coherent_member(path.ty) {
             self.coherent_pointers.insert(result);
         }
         if let Some(strided) = path.matrix_layout {
             self.strides.insert(result, strided);
         }
-        let meaning = match self.lowered_value(placed, base)? {
+        let meaning = match self.lowered_value(base)? {
             LoweredValue::PushConstantBlock => {
-                let index = self.emit_index_sum(placed, &path.dynamic_indices, |(_, bytes, _)| *bytes)?;
+                let index = self.emit_index_sum(&path.dynamic_indices, |(_, bytes, _)| *bytes)?;
                 LoweredValue::PushConstant { bytes: path.bytes, index }
             }
             LoweredValue::Input(built_in) if path.dynamic_indices.is_empty() => {
@@ -283,7 +267,7 @@ impl Lowering<'_> {
                 LoweredValue::Variable(first + path.words)
             }
             LoweredValue::Variable(first) => {
-                let index = self.emit_index_sum(placed, &path.dynamic_indices, |(_, _, words)| *words)?;
+                let index = self.emit_index_sum(&path.dynamic_indices, |(_, _, words)| *words)?;
                 let all = self.module.registers_of(base_type).unwrap_or(0);
                 LoweredValue::Element { first, offset: path.words, index, words: all }
             }
@@ -308,11 +292,11 @@ impl Lowering<'_> {
                 let (index, scale) = match path.dynamic_indices[..] {
                     [] => (NONE, 0),
                     [(id, bytes, _)] => {
-                        let index = self.awaited_register(placed, id)?;
+                        let index = self.awaited_register(id)?;
                         self.indices.push((id, reference));
                         (index, bytes)
                     }
-                    _ => (self.emit_index_sum(placed, &path.dynamic_indices, |(_, bytes, _)| *bytes)?, 1),
+                    _ => (self.emit_index_sum(&path.dynamic_indices, |(_, bytes, _)| *bytes)?, 1),
                 };
                 let to = if address == NONE { self.new_register() } else { address };
                 let leaves = self.leaves_at(path.ty, path.matrix_layout, 0);

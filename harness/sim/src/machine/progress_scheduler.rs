@@ -17,11 +17,10 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Machine, PhaseStatus, SchedulerWeights};
-use crate::program::{MemoryOp, MemoryOpKind, NONE, NumberInstruction, Op, Program, Register, Switch};
+use super::{Launched, Machine, PhaseStatus, SchedulerWeights};
+use crate::program::{MemoryOp, MemoryOpKind, NONE, NumberInstruction, Op, Register, Switch};
 use crate::progress::{ProgressModel, Schedulability};
 use crate::random::lanes_in_mask;
-use crate::wave::DispatchState;
 
 /// The maximal number of steps of a search.
 const MAX_STEPS: usize = 50_000;
@@ -120,8 +119,7 @@ impl Machine {
         &mut self,
         model: ProgressModel,
         shared: Vec<Vec<bool>>,
-        programs: &[Program],
-        dispatches: &[DispatchState],
+        launched: Launched<'_>,
     ) {
         // Fully ordered and fully reordered schedules find cycles that mixtures rarely find.
         let disorder = [0, 128, 256][self.random.below(3)];
@@ -130,11 +128,11 @@ impl Machine {
         self.memory.start_read_ahead(None);
         // No wave waits for the round of another one.
         self.last_round = u32::MAX;
-        scheduler.deciding = (0..programs.len())
-            .map(|program| deciding_registers(programs, program, dispatches, &scheduler))
+        scheduler.deciding = (0..launched.programs.len())
+            .map(|program| deciding_registers(launched, program, &scheduler))
             .collect();
         for wave in 0..self.waves.len() {
-            let has_role = self.has_role(wave, programs, dispatches);
+            let has_role = self.has_role(wave, launched);
             scheduler.invocations.push(InvocationProgress {
                 has_role,
                 has_begun: !has_role,
@@ -152,7 +150,7 @@ impl Machine {
             let wave = &self.waves[*wave];
             let family = wave.paths.first().map_or(0, |path| path[3]);
             let [workgroup, _, subgroup, lane] = wave.places.first().copied().unwrap_or_default();
-            let first = dispatches.get(wave.dispatch).map_or(0, |dispatch| dispatch.first_workgroup);
+            let first = launched.dispatches.get(wave.dispatch).map_or(0, |dispatch| dispatch.first_workgroup);
             [family, first + workgroup, subgroup, lane]
         };
         scheduler.scheduled_waves.sort_by_key(place);
@@ -161,7 +159,7 @@ impl Machine {
         // scheduled.
         for wave in 0..self.waves.len() {
             if !scheduler.invocations[wave].has_role {
-                self.run_to_next_step(&mut scheduler, wave, programs, dispatches);
+                self.run_to_next_step(&mut scheduler, wave, launched);
             }
         }
         self.progress_scheduler = Some(Box::new(scheduler));
@@ -182,9 +180,8 @@ impl Machine {
 
     /// Returns true if an invocation has a role: a selector of its first block matches a case of its
     /// switches.
-    fn has_role(&mut self, wave: usize, programs: &[Program], dispatches: &[DispatchState]) -> bool {
-        let Some(dispatch) = dispatches.get(self.waves[wave].dispatch) else { return true };
-        let Some(program) = programs.get(dispatch.program) else { return true };
+    fn has_role(&mut self, wave: usize, launched: Launched<'_>) -> bool {
+        let Some((dispatch, program)) = launched.of_wave(&self.waves[wave]) else { return true };
         if program.role_selectors.is_empty() {
             return true;
         }
@@ -204,11 +201,7 @@ impl Machine {
 
     /// Advances until all invocations have ended or an infinite schedule is found; then replays that for a
     /// while.
-    pub(super) fn advance_scheduler(
-        &mut self,
-        programs: &[Program],
-        dispatches: &[DispatchState],
-    ) -> PhaseStatus {
+    pub(super) fn advance_scheduler(&mut self, launched: Launched<'_>) -> PhaseStatus {
         let Some(mut scheduler) = self.progress_scheduler.take() else { return PhaseStatus::Ended };
         let state = loop {
             if self.waves.iter().all(|wave| wave.ended && !wave.is_busy()) {
@@ -217,11 +210,11 @@ impl Machine {
             if let Some((from, _)) = scheduler.cycle {
                 let length = scheduler.steps.len() - from;
                 for _ in 0..length * REPLAYS_PER_CALL {
-                    self.replay_cycle(&mut scheduler, programs, dispatches);
+                    self.replay_cycle(&mut scheduler, launched);
                 }
                 break PhaseStatus::Running;
             }
-            if scheduler.steps.len() >= MAX_STEPS || !self.choose_step(&mut scheduler, programs, dispatches) {
+            if scheduler.steps.len() >= MAX_STEPS || !self.choose_step(&mut scheduler, launched) {
                 break PhaseStatus::OutOfBudget;
             }
         };
@@ -230,15 +223,10 @@ impl Machine {
     }
 
     /// Takes one step of a random invocation; returns false if none can take one.
-    fn choose_step(
-        &mut self,
-        scheduler: &mut ProgressScheduler,
-        programs: &[Program],
-        dispatches: &[DispatchState],
-    ) -> bool {
+    fn choose_step(&mut self, scheduler: &mut ProgressScheduler, launched: Launched<'_>) -> bool {
         // After the release the program is to end, so cycles are of no interest any more.
         if !scheduler.released {
-            self.detect_cycle(scheduler, programs, dispatches);
+            self.detect_cycle(scheduler, launched);
             if scheduler.cycle.is_some() {
                 return true;
             }
@@ -253,7 +241,7 @@ impl Machine {
             .scheduled_waves
             .iter()
             .copied()
-            .filter(|wave| self.can_step(scheduler, *wave, programs, dispatches))
+            .filter(|wave| self.can_step(scheduler, *wave, launched))
             .collect();
         let weight = |wave: &usize| if scheduler.released { 1 } else { scheduler.invocations[*wave].weight };
         let mut total_weight: usize = eligible.iter().map(weight).sum();
@@ -272,80 +260,61 @@ impl Machine {
         let Some(wave) = chosen.copied() else { return false };
         if !scheduler.invocations[wave].has_begun {
             scheduler.invocations[wave].has_begun = true;
-            self.run_to_next_step(scheduler, wave, programs, dispatches);
+            self.run_to_next_step(scheduler, wave, launched);
         }
-        let ready = self.available_steps(scheduler, wave, programs, dispatches).len();
+        let ready = self.available_steps(scheduler, wave, launched).len();
         let choices = ready + usize::from(scheduler.invocations[wave].is_spinning);
         // Step 0 is the oldest one, so it keeps program order.
         let pick = if self.random.chance(scheduler.reorder_rate) { self.random.below(choices) } else { 0 };
         let step = SchedulerStep { wave, pick: (pick < ready).then_some(pick) };
-        self.take_step(scheduler, step, programs, dispatches);
+        self.take_step(scheduler, step, launched);
         scheduler.steps.push(step);
         true
     }
 
     /// Takes the next step of the replayed cycle.
-    fn replay_cycle(
-        &mut self,
-        scheduler: &mut ProgressScheduler,
-        programs: &[Program],
-        dispatches: &[DispatchState],
-    ) {
+    fn replay_cycle(&mut self, scheduler: &mut ProgressScheduler, launched: Launched<'_>) {
         let Some((from, at)) = scheduler.cycle else { return };
         let length = scheduler.steps.len() - from;
         if let Some(step) = scheduler.steps.get(from + at).copied() {
-            self.take_step(scheduler, step, programs, dispatches);
+            self.take_step(scheduler, step, launched);
         }
         scheduler.cycle = Some((from, (at + 1) % length.max(1)));
     }
 
-    fn take_step(
-        &mut self,
-        scheduler: &mut ProgressScheduler,
-        step: SchedulerStep,
-        programs: &[Program],
-        dispatches: &[DispatchState],
-    ) {
+    fn take_step(&mut self, scheduler: &mut ProgressScheduler, step: SchedulerStep, launched: Launched<'_>) {
         let wave = step.wave;
         let now = scheduler.steps.len();
         if let Some(pick) = step.pick {
-            let ready = self.available_steps(scheduler, wave, programs, dispatches);
+            let ready = self.available_steps(scheduler, wave, launched);
             let Some((slot, mask)) = ready.get(pick).copied() else { return };
             scheduler.invocations[wave].issued[usize::from(slot)] = None;
-            self.perform_in_slot(wave, slot, mask, programs, dispatches);
+            self.perform_in_slot(wave, slot, mask, launched);
         }
         let who = &mut scheduler.invocations[wave];
         who.started = true;
         who.last_step = now + 1;
         if step.pick.is_none() && !scheduler.released {
-            self.run_front_end(wave, programs, dispatches);
-            self.perform_non_steps(scheduler, wave, programs, dispatches);
+            self.run_front_end(wave, launched);
+            self.perform_non_steps(scheduler, wave, launched);
             return;
         }
-        self.run_to_next_step(scheduler, wave, programs, dispatches);
+        self.run_to_next_step(scheduler, wave, launched);
         // The step may have completed a barrier for other invocations.
         for other in 0..self.waves.len() {
             if other != wave
                 && scheduler.invocations[other].has_begun
-                && self.perform_non_steps(scheduler, other, programs, dispatches)
+                && self.perform_non_steps(scheduler, other, launched)
             {
-                self.run_to_next_step(scheduler, other, programs, dispatches);
+                self.run_to_next_step(scheduler, other, launched);
             }
         }
     }
 
     /// Returns true if an invocation can take a step.
-    fn can_step(
-        &mut self,
-        scheduler: &ProgressScheduler,
-        wave: usize,
-        programs: &[Program],
-        dispatches: &[DispatchState],
-    ) -> bool {
+    fn can_step(&mut self, scheduler: &ProgressScheduler, wave: usize, launched: Launched<'_>) -> bool {
         let who = &scheduler.invocations[wave];
-        !who.has_begun
-            || who.is_spinning
-            || !self.available_steps(scheduler, wave, programs, dispatches).is_empty()
+        !who.has_begun || who.is_spinning || !self.available_steps(scheduler, wave, launched).is_empty()
     }
 
     /// Returns the steps that an invocation can take now.
@@ -353,12 +322,11 @@ impl Machine {
         &mut self,
         scheduler: &ProgressScheduler,
         wave: usize,
-        programs: &[Program],
-        dispatches: &[DispatchState],
+        launched: Launched<'_>,
     ) -> Vec<(u8, u64)> {
-        self.collect_performable(wave, programs, dispatches);
+        self.collect_performable(wave, launched);
         let dispatch = self.waves[wave].dispatch;
-        let Some(program) = dispatches.get(dispatch).and_then(|d| programs.get(d.program)) else {
+        let Some(program) = launched.program(dispatch) else {
             return Vec::new();
         };
         let own = &self.waves[wave];
@@ -367,33 +335,24 @@ impl Machine {
         self.ready.iter().copied().filter(|(slot, _)| is_step(*slot)).collect()
     }
 
-    fn collect_performable(&mut self, wave: usize, programs: &[Program], dispatches: &[DispatchState]) {
+    fn collect_performable(&mut self, wave: usize, launched: Launched<'_>) {
         let mut ready = std::mem::take(&mut self.ready);
         self.waves[wave].collect_ready(&mut ready);
         self.ready = ready;
-        let of = dispatches.get(self.waves[wave].dispatch).and_then(|d| programs.get(d.program));
+        let of = launched.program(self.waves[wave].dispatch);
         if let Some(program) = of {
             self.wait_at_barriers(wave, program);
             self.wait_for_sections(wave, program);
         }
     }
 
-    fn perform_in_slot(
-        &mut self,
-        wave: usize,
-        slot: u8,
-        mask: u64,
-        programs: &[Program],
-        dispatches: &[DispatchState],
-    ) {
-        let Some(dispatch) = dispatches.get(self.waves[wave].dispatch) else { return };
-        let Some(program) = programs.get(dispatch.program) else { return };
+    fn perform_in_slot(&mut self, wave: usize, slot: u8, mask: u64, launched: Launched<'_>) {
+        let Some((dispatch, program)) = launched.of_wave(&self.waves[wave]) else { return };
         self.perform_operation(wave, slot, mask, program, dispatch);
     }
 
-    fn run_front_end(&mut self, wave: usize, programs: &[Program], dispatches: &[DispatchState]) -> bool {
-        let Some(dispatch) = dispatches.get(self.waves[wave].dispatch) else { return false };
-        let Some(program) = programs.get(dispatch.program) else { return false };
+    fn run_front_end(&mut self, wave: usize, launched: Launched<'_>) -> bool {
+        let Some((dispatch, program)) = launched.of_wave(&self.waves[wave]) else { return false };
         // The number of steps bounds the search, so the budgets of the random scheduler do not
         // apply.
         self.idle_budget = self.limits.idle;
@@ -406,14 +365,13 @@ impl Machine {
         &mut self,
         scheduler: &mut ProgressScheduler,
         wave: usize,
-        programs: &[Program],
-        dispatches: &[DispatchState],
+        launched: Launched<'_>,
     ) -> bool {
         let mut any = false;
         loop {
-            self.collect_performable(wave, programs, dispatches);
+            self.collect_performable(wave, launched);
             let dispatch = self.waves[wave].dispatch;
-            let Some(program) = dispatches.get(dispatch).and_then(|d| programs.get(d.program)) else {
+            let Some(program) = launched.program(dispatch) else {
                 return any;
             };
             let (own, has_role) = (&self.waves[wave], scheduler.invocations[wave].has_role);
@@ -424,29 +382,23 @@ impl Machine {
                 return any;
             };
             scheduler.invocations[wave].issued[usize::from(slot)] = None;
-            self.perform_in_slot(wave, slot, mask, programs, dispatches);
+            self.perform_in_slot(wave, slot, mask, launched);
             any = true;
         }
     }
 
     /// Runs an invocation until it reaches a step, waits, ends, or spins without a step.
-    fn run_to_next_step(
-        &mut self,
-        scheduler: &mut ProgressScheduler,
-        wave: usize,
-        programs: &[Program],
-        dispatches: &[DispatchState],
-    ) {
+    fn run_to_next_step(&mut self, scheduler: &mut ProgressScheduler, wave: usize, launched: Launched<'_>) {
         scheduler.invocations[wave].is_spinning = false;
         let mut turns = 0;
-        let mut steps_in_flight = self.count_in_flight(scheduler, wave, programs, dispatches);
+        let mut steps_in_flight = self.count_in_flight(scheduler, wave, launched);
         loop {
-            let ran = self.run_front_end(wave, programs, dispatches);
-            let performed = self.perform_non_steps(scheduler, wave, programs, dispatches);
+            let ran = self.run_front_end(wave, launched);
+            let performed = self.perform_non_steps(scheduler, wave, launched);
             if !ran && !performed {
                 break;
             }
-            let now = self.count_in_flight(scheduler, wave, programs, dispatches);
+            let now = self.count_in_flight(scheduler, wave, launched);
             // A new operation in flight is progress; only iterations without one count as spinning.
             if now != steps_in_flight {
                 steps_in_flight = now;
@@ -470,15 +422,9 @@ impl Machine {
     }
 
     /// Returns the number of steps that an invocation has issued but not performed.
-    fn count_in_flight(
-        &self,
-        scheduler: &ProgressScheduler,
-        wave: usize,
-        programs: &[Program],
-        dispatches: &[DispatchState],
-    ) -> usize {
+    fn count_in_flight(&self, scheduler: &ProgressScheduler, wave: usize, launched: Launched<'_>) -> usize {
         let own = &self.waves[wave];
-        let Some(program) = dispatches.get(own.dispatch).and_then(|d| programs.get(d.program)) else {
+        let Some(program) = launched.program(own.dispatch) else {
             return 0;
         };
         let is_step = |slot: usize| {
@@ -488,14 +434,9 @@ impl Machine {
     }
 
     /// Checks if the current state was visited before and the cycle since then is legal.
-    fn detect_cycle(
-        &mut self,
-        scheduler: &mut ProgressScheduler,
-        programs: &[Program],
-        dispatches: &[DispatchState],
-    ) {
+    fn detect_cycle(&mut self, scheduler: &mut ProgressScheduler, launched: Launched<'_>) {
         let now = scheduler.steps.len();
-        let state = self.state_fingerprint(scheduler, programs, dispatches);
+        let state = self.state_fingerprint(scheduler, launched);
         let first = *scheduler.first_visits.entry(state).or_insert(now);
         // A state that was seen before closes a cycle, which can repeat forever.
         if first == now {
@@ -503,7 +444,7 @@ impl Machine {
         }
         let mut states = Vec::with_capacity(scheduler.scheduled_waves.len());
         for wave in scheduler.scheduled_waves.clone() {
-            let ready = self.can_step(scheduler, wave, programs, dispatches);
+            let ready = self.can_step(scheduler, wave, launched);
             let who = &scheduler.invocations[wave];
             let stepped = who.last_step > first;
             // Writes become visible eventually: an invocation that takes steps must not delay one for ever.
@@ -519,20 +460,15 @@ impl Machine {
     }
 
     /// Hashes everything that determines the possible continuations.
-    fn state_fingerprint(
-        &self,
-        scheduler: &ProgressScheduler,
-        programs: &[Program],
-        dispatches: &[DispatchState],
-    ) -> u64 {
+    fn state_fingerprint(&self, scheduler: &ProgressScheduler, launched: Launched<'_>) -> u64 {
         let mut hasher = DefaultHasher::new();
         for wave in &scheduler.scheduled_waves {
             let own = &self.waves[*wave];
-            let Some(dispatch) = dispatches.get(own.dispatch) else { continue };
+            let Some(dispatch) = launched.dispatches.get(own.dispatch) else { continue };
             let (who, deciding) = (&scheduler.invocations[*wave], scheduler.deciding.get(dispatch.program));
             (who.has_begun, who.started, who.is_spinning).hash(&mut hasher);
             own.fingerprint(deciding.map_or(&[][..], Vec::as_slice), &mut hasher);
-            if let Some(program) = programs.get(dispatch.program) {
+            if let Some(program) = launched.program(own.dispatch) {
                 for (reference, bound) in dispatch.bindings.iter().enumerate() {
                     let shared = scheduler.shared.get(own.dispatch).and_then(|shared| shared.get(reference));
                     // Memory that only records results would make every state new.
@@ -552,20 +488,16 @@ impl Machine {
 
 /// Returns the registers whose values reach a branch, an address, or memory that the host does not share. A
 /// counter that is only recorded for the host does not make a new state.
-fn deciding_registers(
-    programs: &[Program],
-    number: usize,
-    dispatches: &[DispatchState],
-    scheduler: &ProgressScheduler,
-) -> Vec<Register> {
-    let Some(program) = programs.get(number) else { return Vec::new() };
+fn deciding_registers(launched: Launched<'_>, number: usize, scheduler: &ProgressScheduler) -> Vec<Register> {
+    let Some(program) = launched.programs.get(number) else { return Vec::new() };
     let mut decides = vec![false; program.registers];
     let mut mark = |register: Register| match decides.get_mut(register as usize) {
         Some(known) if register != NONE => !std::mem::replace(known, true),
         _ => false,
     };
     let shared = |reference: u16| {
-        let mut users = dispatches.iter().enumerate().filter(|(_, dispatch)| dispatch.program == number);
+        let mut users =
+            launched.dispatches.iter().enumerate().filter(|(_, dispatch)| dispatch.program == number);
         let is_shared = |index: usize| {
             scheduler
                 .shared
