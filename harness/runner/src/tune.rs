@@ -3,7 +3,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::stress::{LaneUnit, Lanes, MemoryStress, Pairing, Pattern, Stress, TargetAssignment};
+use crate::stress::{LaneUnit, Lanes, Pairing, Pattern, Stress, TargetAssignment};
 
 /// Draws candidates from a seed. All are valid and within the loop budget of the device.
 #[derive(Clone, Debug)]
@@ -12,57 +12,6 @@ pub struct Candidates {
     capabilities: plan::Capabilities,
     base: Stress,
 }
-
-/// The parameters that a search changes.
-#[derive(Clone, Copy)]
-enum TunedParameter {
-    Groups,
-    Rounds,
-    Spin,
-    Interval,
-    Hold,
-    Pairing,
-    Layout,
-    MixGroups,
-    MixLanes,
-    Lanes,
-    ThreadLoops,
-    Parallel,
-    /// Enables memory stress; without it, the following parameters have no effect.
-    MemoryStress,
-    StressWorkgroups,
-    StressIterations,
-    PreStress,
-    Patterns,
-    Lines,
-    Strategy,
-    MixWorkgroups,
-    QueueStress,
-}
-
-const TUNED_PARAMETERS: [TunedParameter; 21] = [
-    TunedParameter::Groups,
-    TunedParameter::Rounds,
-    TunedParameter::Spin,
-    TunedParameter::Interval,
-    TunedParameter::Hold,
-    TunedParameter::Pairing,
-    TunedParameter::Layout,
-    TunedParameter::MixGroups,
-    TunedParameter::MixLanes,
-    TunedParameter::Lanes,
-    TunedParameter::ThreadLoops,
-    TunedParameter::Parallel,
-    TunedParameter::MemoryStress,
-    TunedParameter::StressWorkgroups,
-    TunedParameter::StressIterations,
-    TunedParameter::PreStress,
-    TunedParameter::Patterns,
-    TunedParameter::Lines,
-    TunedParameter::Strategy,
-    TunedParameter::MixWorkgroups,
-    TunedParameter::QueueStress,
-];
 
 /// Rounds that fit every loop budget in use; larger values if there is no budget.
 const ROUNDS: [u32; 7] = [500, 1000, 2000, 4000, 8000, 16_000, 32_000];
@@ -81,8 +30,8 @@ impl Candidates {
     pub fn random(&mut self) -> Stress {
         loop {
             let mut candidate = self.base.clone();
-            for part in TUNED_PARAMETERS {
-                self.change_parameter(&mut candidate, part);
+            for change in CHANGES {
+                change(self, &mut candidate);
             }
             if self.is_valid(&candidate) {
                 return candidate;
@@ -95,8 +44,8 @@ impl Candidates {
         loop {
             let mut candidate = stress.clone();
             for _ in 0..self.generator.random_range(1..=2) {
-                let parameter = self.choose(&TUNED_PARAMETERS);
-                self.change_parameter(&mut candidate, parameter);
+                let change = self.choose(&CHANGES);
+                change(self, &mut candidate);
             }
             // A change may draw the present value, and some combinations fit no device.
             if candidate != *stress && self.is_valid(&candidate) {
@@ -111,103 +60,6 @@ impl Candidates {
             && candidate.check_loop_budget(self.capabilities.loop_budget).is_ok()
     }
 
-    fn change_parameter(&mut self, stress: &mut Stress, parameter: TunedParameter) {
-        if let Some(memory) = &mut stress.memory_stress {
-            self.change_memory(memory, parameter);
-        }
-        let cpu = self.capabilities.is_cpu;
-        let point = |value: u32| (value, value);
-        match parameter {
-            TunedParameter::Groups => {
-                let groups = if cpu { self.choose(&[1, 1, 2, 4]) } else { 16 << self.sample_below(9) };
-                stress.groups = point(groups);
-            }
-            TunedParameter::Rounds => {
-                stress.rounds = point(if cpu { self.choose(&ROUNDS) } else { 1 << self.sample_below(7) });
-            }
-            TunedParameter::Spin => {
-                // Threads of a CPU driver start in sequence, and late on a busy machine.
-                let spin = match (cpu, self.capabilities.loop_budget) {
-                    (true, Some(budget)) => budget / self.choose(&[2, 3, 4, 6, 8]),
-                    (true, None) => self.choose(&[20_000, 50_000, 100_000, 200_000, 400_000]),
-                    (false, _) => self.choose(&[0, 16, 64, 128, 512]),
-                };
-                stress.spin = point(spin);
-                stress.meeting_percent = if cpu { 100 } else { self.choose(&[100, 100, 50]) };
-            }
-            TunedParameter::Interval => stress.interval = point(self.choose(&[1, 1, 2, 3, 4, 6, 8, 12])),
-            TunedParameter::Hold => {
-                stress.hold = point(self.choose(&[0, 0, 1, 2, 4, 8, 12, 16, 20, 24, 32, 48]));
-            }
-            TunedParameter::Pairing => {
-                stress.pairing = self.choose(&[Pairing::Alternating, Pairing::Contiguous, Pairing::Any]);
-            }
-            TunedParameter::Layout => {
-                stress.spacing = point(self.choose(&[1, 1, 1, 2, 4, 8, 16]));
-                stress.padding = point(self.choose(&[0, 0, 0, 2, 14]));
-            }
-            TunedParameter::MixGroups => stress.mix_groups = self.choose(&[false, true]),
-            TunedParameter::MixLanes => stress.mix_lanes = self.choose(&[false, true]),
-            TunedParameter::Lanes => {
-                let subgroup = Lanes::Of(LaneUnit::Subgroup);
-                // A CPU driver runs the subgroups of a workgroup sequentially, so wide workgroups do not
-                // overlap between rendezvous.
-                let narrow = [subgroup, subgroup, Lanes::Count(16), Lanes::Count(32)];
-                let wide = [subgroup, Lanes::Count(64), Lanes::Count(128), Lanes::Count(256)];
-                stress.lanes = if cpu { self.choose(&narrow) } else { self.choose(&wide) };
-            }
-            TunedParameter::ThreadLoops => stress.thread_loops = self.choose(&[false, true]),
-            TunedParameter::Parallel => stress.parallel = self.sample_below(4) == 0,
-            TunedParameter::MemoryStress => {
-                // On CPU drivers, a stress invocation takes a processor from the test.
-                let is_enabled = self.sample_below(if cpu { 4 } else { 2 }) == 0;
-                stress.memory_stress = is_enabled.then(|| stress.memory_stress.take().unwrap_or_default());
-            }
-            _ => {}
-        }
-    }
-
-    fn change_memory(&mut self, memory: &mut MemoryStress, parameter: TunedParameter) {
-        let cpu = self.capabilities.is_cpu;
-        let point = |value: u32| (value, value);
-        match parameter {
-            TunedParameter::StressWorkgroups => {
-                let few = [0, 1, 2, 4];
-                let many = [0, 8, 32, 66, 132, 264, 512, 1024];
-                memory.workgroups = point(if cpu { self.choose(&few) } else { self.choose(&many) });
-            }
-            TunedParameter::StressIterations => {
-                memory.iterations = point(1 << self.sample_below(if cpu { 5 } else { 9 }))
-            }
-            TunedParameter::PreStress => {
-                memory.pre_stress = point(self.choose(&[0, 0, 0, 1, 2, 4, 8, 16, 32]))
-            }
-            TunedParameter::Patterns => {
-                let all = self.sample_below(5) == 0;
-                memory.patterns = if all { Pattern::ALL.to_vec() } else { vec![self.choose(&Pattern::ALL)] };
-            }
-            TunedParameter::Lines => {
-                memory.line_words = point(self.choose(&[8, 16, 32, 64, 128, 256, 1024]));
-                memory.lines = point(self.choose(&[1, 2, 4, 8, 16, 32, 64, 256]));
-            }
-            TunedParameter::Strategy => {
-                memory.strategy = self.choose(&[
-                    TargetAssignment::RoundRobin,
-                    TargetAssignment::Chunks,
-                    TargetAssignment::Any,
-                ]);
-            }
-            TunedParameter::MixWorkgroups => memory.mix_workgroups = self.choose(&[false, true]),
-            TunedParameter::QueueStress => {
-                let queues: u32 = self.capabilities.compute_queues.iter().sum();
-                let workgroups = if queues > 1 && !cpu { self.choose(&[0, 0, 0, 8, 32, 132]) } else { 0 };
-                memory.queue_workgroups = point(workgroups);
-                memory.queue_iterations = point(1 << self.sample_below(9));
-            }
-            _ => {}
-        }
-    }
-
     fn choose<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.generator.random_range(0..choices.len())]
     }
@@ -215,6 +67,104 @@ impl Candidates {
     fn sample_below(&mut self, bound: u32) -> u32 {
         self.generator.random_range(0..bound)
     }
+}
+
+/// Draws a parameter of a candidate again.
+type Change = fn(&mut Candidates, &mut Stress);
+
+/// Every parameter that a search changes. Those of memory stress have no effect without it.
+const CHANGES: [Change; 21] = [
+    |draw, stress| {
+        let is_cpu = draw.capabilities.is_cpu;
+        let groups = if is_cpu { draw.choose(&[1, 1, 2, 4]) } else { 16 << draw.sample_below(9) };
+        stress.groups = single(groups);
+    },
+    |draw, stress| {
+        let is_cpu = draw.capabilities.is_cpu;
+        stress.rounds = single(if is_cpu { draw.choose(&ROUNDS) } else { 1 << draw.sample_below(7) });
+    },
+    |draw, stress| {
+        let is_cpu = draw.capabilities.is_cpu;
+        // Threads of a CPU driver start in sequence, and late on a busy machine.
+        let spin = match (is_cpu, draw.capabilities.loop_budget) {
+            (true, Some(budget)) => budget / draw.choose(&[2, 3, 4, 6, 8]),
+            (true, None) => draw.choose(&[20_000, 50_000, 100_000, 200_000, 400_000]),
+            (false, _) => draw.choose(&[0, 16, 64, 128, 512]),
+        };
+        stress.spin = single(spin);
+        stress.meeting_percent = if is_cpu { 100 } else { draw.choose(&[100, 100, 50]) };
+    },
+    |draw, stress| stress.interval = single(draw.choose(&[1, 1, 2, 3, 4, 6, 8, 12])),
+    |draw, stress| stress.hold = single(draw.choose(&[0, 0, 1, 2, 4, 8, 12, 16, 20, 24, 32, 48])),
+    |draw, stress| {
+        stress.pairing = draw.choose(&[Pairing::Alternating, Pairing::Contiguous, Pairing::Any]);
+    },
+    |draw, stress| {
+        stress.spacing = single(draw.choose(&[1, 1, 1, 2, 4, 8, 16]));
+        stress.padding = single(draw.choose(&[0, 0, 0, 2, 14]));
+    },
+    |draw, stress| stress.mix_groups = draw.choose(&[false, true]),
+    |draw, stress| stress.mix_lanes = draw.choose(&[false, true]),
+    |draw, stress| {
+        let subgroup = Lanes::Of(LaneUnit::Subgroup);
+        // A CPU driver runs the subgroups of a workgroup sequentially, so wide workgroups do not overlap
+        // between rendezvous.
+        let narrow = [subgroup, subgroup, Lanes::Count(16), Lanes::Count(32)];
+        let wide = [subgroup, Lanes::Count(64), Lanes::Count(128), Lanes::Count(256)];
+        stress.lanes = draw.choose(if draw.capabilities.is_cpu { &narrow } else { &wide });
+    },
+    |draw, stress| stress.thread_loops = draw.choose(&[false, true]),
+    |draw, stress| stress.parallel = draw.sample_below(4) == 0,
+    |draw, stress| {
+        // On CPU drivers, a stress invocation takes a processor from the test.
+        let is_enabled = draw.sample_below(if draw.capabilities.is_cpu { 4 } else { 2 }) == 0;
+        stress.memory_stress = is_enabled.then(|| stress.memory_stress.take().unwrap_or_default());
+    },
+    |draw, stress| {
+        let Some(memory) = &mut stress.memory_stress else { return };
+        let (few, many) = ([0, 1, 2, 4], [0, 8, 32, 66, 132, 264, 512, 1024]);
+        memory.workgroups =
+            single(if draw.capabilities.is_cpu { draw.choose(&few) } else { draw.choose(&many) });
+    },
+    |draw, stress| {
+        let Some(memory) = &mut stress.memory_stress else { return };
+        memory.iterations = single(1 << draw.sample_below(if draw.capabilities.is_cpu { 5 } else { 9 }));
+    },
+    |draw, stress| {
+        let Some(memory) = &mut stress.memory_stress else { return };
+        memory.pre_stress = single(draw.choose(&[0, 0, 0, 1, 2, 4, 8, 16, 32]));
+    },
+    |draw, stress| {
+        let Some(memory) = &mut stress.memory_stress else { return };
+        let all = draw.sample_below(5) == 0;
+        memory.patterns = if all { Pattern::ALL.to_vec() } else { vec![draw.choose(&Pattern::ALL)] };
+    },
+    |draw, stress| {
+        let Some(memory) = &mut stress.memory_stress else { return };
+        memory.line_words = single(draw.choose(&[8, 16, 32, 64, 128, 256, 1024]));
+        memory.lines = single(draw.choose(&[1, 2, 4, 8, 16, 32, 64, 256]));
+    },
+    |draw, stress| {
+        let Some(memory) = &mut stress.memory_stress else { return };
+        let assignments = [TargetAssignment::RoundRobin, TargetAssignment::Chunks, TargetAssignment::Any];
+        memory.strategy = draw.choose(&assignments);
+    },
+    |draw, stress| {
+        let Some(memory) = &mut stress.memory_stress else { return };
+        memory.mix_workgroups = draw.choose(&[false, true]);
+    },
+    |draw, stress| {
+        let Some(memory) = &mut stress.memory_stress else { return };
+        let has_queues = draw.capabilities.compute_queues.iter().sum::<u32>() > 1;
+        let is_possible = has_queues && !draw.capabilities.is_cpu;
+        memory.queue_workgroups = single(if is_possible { draw.choose(&[0, 0, 0, 8, 32, 132]) } else { 0 });
+        memory.queue_iterations = single(1 << draw.sample_below(9));
+    },
+];
+
+/// Returns the range of one value.
+fn single(value: u32) -> (u32, u32) {
+    (value, value)
 }
 
 #[cfg(test)]
