@@ -180,20 +180,8 @@ fn job_result(outcomes: &[(&[u64], u64)], failure: Option<IncompleteReason>) -> 
     for (values, count) in outcomes {
         observation.histogram.add_count(Outcome(values.iter().map(|value| Value(*value)).collect()), *count);
     }
-    JobResult {
-        device: None,
-        capabilities: None,
-        stress: None,
-        memory: None,
-        counted_by_host: None,
-        spread: None,
-        serial_stage: false,
-        peak_bytes: None,
-        observation: WireObservation::from(&observation),
-        failure,
-        twin: None,
-        validation: Vec::new(),
-    }
+    let observation = WireObservation::from(&observation);
+    JobResult { observation, failure, ..JobResult::default() }
 }
 
 /// Returns a result in which every instance overlapped and had an allowed outcome.

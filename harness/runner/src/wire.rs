@@ -107,7 +107,7 @@ pub struct Snapshot {
 }
 
 /// The result of a job, with all observations even if it failed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobResult {
     /// The device, if it could be opened.

@@ -314,20 +314,7 @@ type OnSnapshot<'a> = ProgressSink<'a, Snapshot>;
 
 /// Runs a job. The answer contains the observations even if it failed.
 fn run_job(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> JobResult {
-    let mut answer = JobResult {
-        device: None,
-        capabilities: None,
-        stress: None,
-        memory: None,
-        counted_by_host: None,
-        spread: None,
-        serial_stage: false,
-        peak_bytes: None,
-        observation: WireObservation::default(),
-        failure: None,
-        twin: None,
-        validation: Vec::new(),
-    };
+    let mut answer = JobResult::default();
     if let Err(failure) = fill_answer(&mut answer, job, devices, on_snapshot) {
         answer.failure = Some(failure);
     }
