@@ -1,7 +1,6 @@
 //! A logical device with its memory and pipelines, and a flag for submissions that never ended.
 
 use std::cell::Cell;
-use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex};
 
 use ash::ext::mesh_shader;
@@ -14,8 +13,7 @@ use crate::scoped::DependencyRecorder;
 /// A logical device and its resources. The owner destroys it.
 pub(crate) struct Gpu {
     pub(crate) raw: ash::Device,
-    /// Dropped before the logical device.
-    pub(crate) heap: ManuallyDrop<MemoryHeap>,
+    pub(crate) heap: MemoryHeap,
     pub(crate) pipelines: PipelineStore,
     pub(crate) families: Vec<ComputeFamily>,
     /// Nanoseconds per tick of the device's clock.
@@ -42,7 +40,7 @@ impl Gpu {
     ) -> Gpu {
         Gpu {
             raw: heap.raw.clone(),
-            heap: ManuallyDrop::new(heap),
+            heap,
             pipelines,
             families,
             timestamp_period,
