@@ -1,6 +1,7 @@
 //! Conversion of driver result codes to errors of the device interface.
 
 use ash::vk;
+use gpu_allocator::AllocationError;
 use plan::DeviceError;
 
 /// Installation advice for missing drivers.
@@ -15,5 +16,13 @@ pub(crate) fn call_error(call: &'static str) -> impl Fn(vk::Result) -> DeviceErr
         | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY
         | vk::Result::ERROR_OUT_OF_POOL_MEMORY => DeviceError::OutOfMemory(call),
         other => DeviceError::Driver { call, code: format!("{other:?}") },
+    }
+}
+
+/// Converts an error of the allocator into a device error.
+pub(crate) fn allocation_error(error: AllocationError) -> DeviceError {
+    match error {
+        AllocationError::OutOfMemory => DeviceError::OutOfMemory("vkAllocateMemory"),
+        other => DeviceError::Driver { call: "vkAllocateMemory", code: other.to_string() },
     }
 }

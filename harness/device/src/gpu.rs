@@ -1,6 +1,7 @@
 //! A logical device with its memory and pipelines, and a flag for submissions that never ended.
 
 use std::cell::Cell;
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex};
 
 use ash::ext::mesh_shader;
@@ -13,7 +14,8 @@ use crate::scoped::DependencyRecorder;
 /// A logical device and its resources. The owner destroys it.
 pub(crate) struct Gpu {
     pub(crate) raw: ash::Device,
-    pub(crate) heap: MemoryHeap,
+    /// Dropped before the logical device.
+    pub(crate) heap: ManuallyDrop<MemoryHeap>,
     pub(crate) pipelines: PipelineStore,
     pub(crate) families: Vec<ComputeFamily>,
     /// Nanoseconds per tick of the device's clock.
@@ -40,7 +42,7 @@ impl Gpu {
     ) -> Gpu {
         Gpu {
             raw: heap.raw.clone(),
-            heap,
+            heap: ManuallyDrop::new(heap),
             pipelines,
             families,
             timestamp_period,

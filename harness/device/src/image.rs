@@ -1,10 +1,12 @@
 //! Images: creation, views, filling and reading back.
 
 use ash::vk;
+use gpu_allocator::MemoryLocation;
+use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
 use plan::{BufferMemory, DeviceError, Image, ImageFormat, ImageShape};
 
-use crate::error::call_error;
-use crate::memory::{DeviceBuffer, MemoryHeap, ResourceMemory};
+use crate::error::{allocation_error, call_error};
+use crate::memory::{DeviceBuffer, MemoryHeap};
 
 /// An image with its memory and view, or the view of a texel buffer.
 ///
@@ -12,7 +14,9 @@ use crate::memory::{DeviceBuffer, MemoryHeap, ResourceMemory};
 #[derive(Default)]
 pub(crate) struct DeviceImage {
     raw: vk::Image,
-    memory: ResourceMemory,
+    allocation: Option<Allocation>,
+    /// A dedicated allocation, if a memory type was requested.
+    dedicated_memory: vk::DeviceMemory,
     pub(crate) view: vk::ImageView,
     pub(crate) buffer_view: vk::BufferView,
     width: u32,
@@ -113,15 +117,35 @@ impl MemoryHeap {
         texels.raw = unsafe { self.raw.create_image(&info, None) }.map_err(call_error("vkCreateImage"))?;
         // SAFETY: the image was made by this device.
         let requirements = unsafe { self.raw.get_image_memory_requirements(texels.raw) };
-        // The host never uses the memory of an image.
-        let memory = match image.memory {
-            BufferMemory::Typed(kind) => BufferMemory::Typed(kind),
-            _ => BufferMemory::Private,
+        let dedicated = match image.memory {
+            BufferMemory::Typed(kind) => Some(self.find_memory_type(&requirements, kind)?),
+            BufferMemory::Private => self.mappable_private_type(&requirements),
+            BufferMemory::Device
+            | BufferMemory::Readback
+            | BufferMemory::Shared
+            | BufferMemory::Mapped(_) => None,
         };
-        self.allocate_memory(&requirements, memory, &mut texels.memory)?;
-        // SAFETY: the memory was made for this image, which is bound once.
-        unsafe { self.raw.bind_image_memory(texels.raw, texels.memory.raw, 0) }
-            .map_err(call_error("vkBindImageMemory"))?;
+        if let Some(index) = dedicated {
+            let memory = self.allocate_dedicated_memory(&requirements, index)?;
+            texels.dedicated_memory = memory;
+            // SAFETY: the memory was made for this image, which is bound once.
+            unsafe { self.raw.bind_image_memory(texels.raw, memory, 0) }
+                .map_err(call_error("vkBindImageMemory"))?;
+            return self.create_view(image, view_type, format, texels);
+        }
+        let description = AllocationCreateDesc {
+            name: image.name,
+            requirements,
+            location: MemoryLocation::GpuOnly,
+            linear: false,
+            allocation_scheme: AllocationScheme::GpuAllocatorManaged,
+        };
+        let allocation = self.allocator.borrow_mut().allocate(&description).map_err(allocation_error)?;
+        // SAFETY: the handle is used only to bind the image to the range that was allocated for it.
+        let bound =
+            unsafe { self.raw.bind_image_memory(texels.raw, allocation.memory(), allocation.offset()) };
+        texels.allocation = Some(allocation);
+        bound.map_err(call_error("vkBindImageMemory"))?;
         self.create_view(image, view_type, format, texels)
     }
 
@@ -152,7 +176,12 @@ impl MemoryHeap {
             self.raw.destroy_buffer_view(texels.buffer_view, None);
             self.raw.destroy_image_view(texels.view, None);
             self.raw.destroy_image(texels.raw, None);
-            self.raw.free_memory(texels.memory.raw, None);
+            self.raw.free_memory(texels.dedicated_memory, None);
+        }
+        if let Some(allocation) = texels.allocation.take()
+            && let Err(error) = self.allocator.borrow_mut().free(allocation)
+        {
+            tracing::error!(%error, "memory was not given back");
         }
     }
 }

@@ -1,37 +1,34 @@
-//! Memory of buffers and images, an allocation for each, and host access to buffers.
+//! Buffers: allocation and host access.
 
+use std::cell::RefCell;
 use std::ffi::CString;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ash::{ext, vk};
-use plan::{BufferMemory, DeviceError, MemoryProperties};
+use gpu_allocator::MemoryLocation;
+use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme, Allocator};
+use plan::{BufferMemory, DeviceError, MemoryKind, MemoryProperties};
 
-use crate::error::call_error;
-
-/// The memory of a buffer or an image. The handle is null without memory.
-#[derive(Default)]
-pub(crate) struct ResourceMemory {
-    pub(crate) raw: vk::DeviceMemory,
-    /// The mapping, if the host uses the memory.
-    mapped: Option<NonNull<u32>>,
-    bytes: vk::DeviceSize,
-    properties: vk::MemoryPropertyFlags,
-}
+use crate::error::{allocation_error, call_error};
 
 /// A buffer with its memory. [`MemoryHeap::destroy_buffer`] destroys it.
 pub(crate) struct DeviceBuffer {
     pub(crate) raw: vk::Buffer,
-    memory: ResourceMemory,
-    /// True if only host threads use the mapping, by atomic operations.
-    is_for_host_threads: bool,
+    allocation: Option<Allocation>,
+    /// A dedicated allocation, if a memory type was requested.
+    dedicated_memory: vk::DeviceMemory,
+    /// The mapping of a dedicated allocation, and its size.
+    mapped: Option<(NonNull<u32>, vk::DeviceSize)>,
+    properties: vk::MemoryPropertyFlags,
     /// Size in words.
     len: usize,
 }
 
-/// Creates buffers and images.
+/// The allocator of buffers and images.
 pub(crate) struct MemoryHeap {
     pub(crate) raw: ash::Device,
+    pub(crate) allocator: RefCell<Allocator>,
     /// The memory types, by their index.
     pub(crate) types: Vec<vk::MemoryPropertyFlags>,
     /// `nonCoherentAtomSize`.
@@ -79,9 +76,15 @@ impl MemoryHeap {
         // SAFETY: the device lives, and the families are distinct ones of it.
         let raw = unsafe { self.raw.create_buffer(&info, None) }.map_err(call_error("vkCreateBuffer"))?;
         // From here on, the error paths destroy the buffer.
-        let is_for_host_threads = matches!(memory, BufferMemory::Mapped(_));
-        let mut buffer = DeviceBuffer { raw, memory: ResourceMemory::default(), is_for_host_threads, len };
-        let bound = self.bind_memory(&mut buffer, memory).and_then(|()| self.set_name(raw, name));
+        let mut buffer = DeviceBuffer {
+            raw,
+            allocation: None,
+            dedicated_memory: vk::DeviceMemory::null(),
+            mapped: None,
+            properties: vk::MemoryPropertyFlags::empty(),
+            len,
+        };
+        let bound = self.bind_memory(&mut buffer, memory, name).and_then(|()| self.set_name(raw, name));
         match bound {
             Ok(()) => Ok(buffer),
             Err(error) => {
@@ -99,99 +102,116 @@ impl MemoryHeap {
         unsafe { self.raw.get_buffer_device_address(&info) }
     }
 
-    fn bind_memory(&self, buffer: &mut DeviceBuffer, memory: BufferMemory) -> Result<(), DeviceError> {
+    fn bind_memory(
+        &self,
+        buffer: &mut DeviceBuffer,
+        memory: BufferMemory,
+        name: &str,
+    ) -> Result<(), DeviceError> {
         // SAFETY: the buffer was made by this device.
         let requirements = unsafe { self.raw.get_buffer_memory_requirements(buffer.raw) };
-        self.allocate_memory(&requirements, memory, &mut buffer.memory)?;
+        let location = match memory {
+            BufferMemory::Private => match self.mappable_private_type(&requirements) {
+                // The allocator would map it.
+                Some(index) => return self.bind_dedicated_type(buffer, &requirements, index),
+                None => MemoryLocation::GpuOnly,
+            },
+            BufferMemory::Typed(kind) => return self.bind_dedicated_memory(buffer, &requirements, kind),
+            BufferMemory::Mapped(kind) => {
+                self.bind_dedicated_memory(buffer, &requirements, kind)?;
+                return self.map_memory(buffer, requirements.size);
+            }
+            BufferMemory::Device if self.needs_staging => MemoryLocation::GpuOnly,
+            BufferMemory::Device | BufferMemory::Readback => MemoryLocation::GpuToCpu,
+            BufferMemory::Shared => MemoryLocation::CpuToGpu,
+        };
+        let description = AllocationCreateDesc {
+            name,
+            requirements,
+            location,
+            linear: true,
+            allocation_scheme: AllocationScheme::GpuAllocatorManaged,
+        };
+        let allocation = self.allocator.borrow_mut().allocate(&description).map_err(allocation_error)?;
+        // SAFETY: the handle is used only to bind the buffer to the range that was allocated for it.
+        let bound =
+            unsafe { self.raw.bind_buffer_memory(buffer.raw, allocation.memory(), allocation.offset()) };
+        buffer.properties = allocation.memory_properties();
+        buffer.allocation = Some(allocation);
+        bound.map_err(call_error("vkBindBufferMemory"))
+    }
+
+    /// Binds a buffer to a dedicated allocation of the first matching memory type.
+    fn bind_dedicated_memory(
+        &self,
+        buffer: &mut DeviceBuffer,
+        requirements: &vk::MemoryRequirements,
+        kind: MemoryKind,
+    ) -> Result<(), DeviceError> {
+        let index = self.find_memory_type(requirements, kind)?;
+        self.bind_dedicated_type(buffer, requirements, index)
+    }
+
+    /// Binds a buffer to a dedicated allocation that is not mapped.
+    fn bind_dedicated_type(
+        &self,
+        buffer: &mut DeviceBuffer,
+        requirements: &vk::MemoryRequirements,
+        index: u32,
+    ) -> Result<(), DeviceError> {
+        buffer.dedicated_memory = self.allocate_dedicated_memory(requirements, index)?;
+        buffer.properties = self.types.get(index as usize).copied().unwrap_or_default();
         // SAFETY: the memory was made for this buffer, which is bound once.
-        unsafe { self.raw.bind_buffer_memory(buffer.raw, buffer.memory.raw, 0) }
+        unsafe { self.raw.bind_buffer_memory(buffer.raw, buffer.dedicated_memory, 0) }
             .map_err(call_error("vkBindBufferMemory"))
     }
 
-    /// Allocates memory of the best type, and maps it if the host uses it. An error may leave memory, which
-    /// the owner frees.
-    pub(crate) fn allocate_memory(
-        &self,
-        requirements: &vk::MemoryRequirements,
-        memory: BufferMemory,
-        allocated: &mut ResourceMemory,
-    ) -> Result<(), DeviceError> {
-        let index = self.choose_type(requirements, memory)?;
-        // Permitted whenever the feature is enabled, even if this buffer has no address.
-        let mut flags_info =
-            vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
-        let mut info =
-            vk::MemoryAllocateInfo::default().allocation_size(requirements.size).memory_type_index(index);
-        if self.has_addresses {
-            info = info.push_next(&mut flags_info);
-        }
-        // SAFETY: the device lives, and the index is one of its memory types.
-        let raw = unsafe { self.raw.allocate_memory(&info, None) }.map_err(call_error("vkAllocateMemory"))?;
-        let properties = self.types.get(index as usize).copied().unwrap_or_default();
-        *allocated = ResourceMemory { raw, mapped: None, bytes: requirements.size, properties };
-        let is_mapped = match memory {
-            BufferMemory::Private | BufferMemory::Typed(_) => false,
-            BufferMemory::Device => !self.needs_staging,
-            BufferMemory::Readback | BufferMemory::Shared | BufferMemory::Mapped(_) => true,
-        };
-        if is_mapped {
-            let flags = vk::MemoryMapFlags::empty();
-            // SAFETY: the memory is new, and its type is host-visible.
-            let start = unsafe { self.raw.map_memory(raw, 0, vk::WHOLE_SIZE, flags) };
-            let start = NonNull::new(start.map_err(call_error("vkMapMemory"))?.cast::<u32>());
-            let start = start.filter(|start| start.is_aligned());
-            allocated.mapped = Some(start.ok_or(DeviceError::OutOfMemory("vkMapMemory"))?);
-        }
+    /// Maps a dedicated allocation until it is freed.
+    fn map_memory(&self, buffer: &mut DeviceBuffer, bytes: vk::DeviceSize) -> Result<(), DeviceError> {
+        let flags = vk::MemoryMapFlags::empty();
+        // SAFETY: only this buffer uses the memory, which was not mapped before, and its type is
+        // host-visible.
+        let start = unsafe { self.raw.map_memory(buffer.dedicated_memory, 0, vk::WHOLE_SIZE, flags) };
+        let start = NonNull::new(start.map_err(call_error("vkMapMemory"))?.cast::<u32>());
+        let start = start.filter(|start| start.is_aligned());
+        buffer.mapped = Some((start.ok_or(DeviceError::OutOfMemory("vkMapMemory"))?, bytes));
         Ok(())
-    }
-
-    /// Returns the first memory type with the most properties that suit the use of the memory.
-    fn choose_type(
-        &self,
-        requirements: &vk::MemoryRequirements,
-        memory: BufferMemory,
-    ) -> Result<u32, DeviceError> {
-        type Flags = vk::MemoryPropertyFlags;
-        let shared = Flags::HOST_VISIBLE | Flags::HOST_COHERENT;
-        let (preferred, needed) = match memory {
-            BufferMemory::Typed(kind) | BufferMemory::Mapped(kind) => {
-                let is_of_kind =
-                    |flags| properties_of(flags).is_some_and(|properties| kind.matches_type(properties));
-                let found = self.first_type(requirements, is_of_kind);
-                return found.ok_or_else(|| DeviceError::Unsupported(kind.to_string()));
-            }
-            BufferMemory::Private => (Flags::DEVICE_LOCAL, Flags::empty()),
-            BufferMemory::Device if self.needs_staging => (Flags::DEVICE_LOCAL, Flags::empty()),
-            BufferMemory::Device | BufferMemory::Readback => (shared | Flags::HOST_CACHED, shared),
-            BufferMemory::Shared => (shared | Flags::DEVICE_LOCAL, shared),
-        };
-        let is_hidden = needed.is_empty();
-        let usual = |flags: Flags| properties_of(flags).is_some();
-        let wanted = [
-            // Memory that the host does not use is not visible to it, if possible.
-            self.first_type(requirements, |flags| {
-                usual(flags)
-                    && flags.contains(preferred)
-                    && !(is_hidden && flags.contains(Flags::HOST_VISIBLE))
-            }),
-            self.first_type(requirements, |flags| usual(flags) && flags.contains(preferred)),
-            self.first_type(requirements, |flags| usual(flags) && flags.contains(needed)),
-            self.first_type(requirements, |flags| flags.contains(needed)),
-        ];
-        wanted.into_iter().flatten().next().ok_or(DeviceError::OutOfMemory("vkAllocateMemory"))
     }
 
     /// Returns the mapping of a buffer for host threads.
     pub(crate) fn mapped_memory(&self, buffer: &DeviceBuffer) -> Option<MappedMemory> {
-        let start = buffer.memory.mapped.filter(|_| buffer.is_for_host_threads)?;
+        let (start, bytes) = buffer.mapped?;
         Some(MappedMemory {
             start,
             len: buffer.len,
-            memory: buffer.memory.raw,
-            bytes: buffer.memory.bytes,
+            memory: buffer.dedicated_memory,
+            bytes,
             atom_bytes: self.atom_bytes.max(4),
-            is_coherent: buffer.memory.properties.contains(vk::MemoryPropertyFlags::HOST_COHERENT),
+            is_coherent: buffer.properties.contains(vk::MemoryPropertyFlags::HOST_COHERENT),
         })
+    }
+
+    /// Returns the first memory type of a kind.
+    pub(crate) fn find_memory_type(
+        &self,
+        requirements: &vk::MemoryRequirements,
+        kind: MemoryKind,
+    ) -> Result<u32, DeviceError> {
+        let is_of_kind = |flags| properties_of(flags).is_some_and(|properties| kind.matches_type(properties));
+        let found = self.first_type(requirements, is_of_kind);
+        found.ok_or_else(|| DeviceError::Unsupported(kind.to_string()))
+    }
+
+    /// Returns the type for private memory if it is host-visible; `None` if the allocator finds another one.
+    pub(crate) fn mappable_private_type(&self, requirements: &vk::MemoryRequirements) -> Option<u32> {
+        type Flags = vk::MemoryPropertyFlags;
+        let usual = |flags: Flags| properties_of(flags).is_some();
+        let is_local = |flags: Flags| usual(flags) && flags.contains(Flags::DEVICE_LOCAL);
+        let hidden = |flags: Flags| is_local(flags) && !flags.contains(Flags::HOST_VISIBLE);
+        if self.first_type(requirements, hidden).is_some() {
+            return None;
+        }
+        self.first_type(requirements, is_local).or_else(|| self.first_type(requirements, usual))
     }
 
     fn first_type(
@@ -207,12 +227,35 @@ impl MemoryHeap {
             .map(|(index, _)| index)
     }
 
+    /// Allocates dedicated memory of a type.
+    pub(crate) fn allocate_dedicated_memory(
+        &self,
+        requirements: &vk::MemoryRequirements,
+        index: u32,
+    ) -> Result<vk::DeviceMemory, DeviceError> {
+        // Permitted whenever the feature is enabled, even if this buffer has no address.
+        let mut flags_info =
+            vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
+        let mut info =
+            vk::MemoryAllocateInfo::default().allocation_size(requirements.size).memory_type_index(index);
+        if self.has_addresses {
+            info = info.push_next(&mut flags_info);
+        }
+        // SAFETY: the device lives, and the index is one of its memory types.
+        unsafe { self.raw.allocate_memory(&info, None) }.map_err(call_error("vkAllocateMemory"))
+    }
+
     /// Destroys a buffer. Nothing on the device may use it.
     pub(crate) fn destroy_buffer(&self, buffer: &mut DeviceBuffer) {
         // SAFETY: this device created the buffer, and by the contract of this function no submission uses it.
         unsafe {
             self.raw.destroy_buffer(buffer.raw, None);
-            self.raw.free_memory(buffer.memory.raw, None);
+            self.raw.free_memory(buffer.dedicated_memory, None);
+        }
+        if let Some(allocation) = buffer.allocation.take()
+            && let Err(error) = self.allocator.borrow_mut().free(allocation)
+        {
+            tracing::error!(%error, "memory was not given back");
         }
     }
 }
@@ -314,7 +357,7 @@ pub(crate) fn properties_of(flags: vk::MemoryPropertyFlags) -> Option<MemoryProp
 
 impl DeviceBuffer {
     pub(crate) fn properties(&self) -> Option<MemoryProperties> {
-        properties_of(self.memory.properties)
+        properties_of(self.properties)
     }
 
     pub(crate) fn size_in_bytes(&self) -> vk::DeviceSize {
@@ -361,6 +404,7 @@ impl DeviceBuffer {
     }
 
     fn mapping_start(&self) -> Option<*mut u32> {
-        self.memory.mapped.filter(|_| !self.is_for_host_threads).map(NonNull::as_ptr)
+        let pointer = self.allocation.as_ref()?.mapped_ptr()?.cast::<u32>();
+        pointer.is_aligned().then_some(pointer.as_ptr())
     }
 }

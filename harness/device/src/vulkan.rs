@@ -1,11 +1,16 @@
 //! A Vulkan device as an implementation of the device interface.
 
+use std::cell::RefCell;
+use std::mem::ManuallyDrop;
+
 use ash::{ext, khr, vk};
+use gpu_allocator::vulkan::{Allocator, AllocatorCreateDesc};
+use gpu_allocator::{AllocationSizes, AllocatorDebugSettings};
 use plan::{
     Capabilities, Device, DeviceError, Feature, Identity, Image, Kernel, KernelStage, Plan, Prepared,
 };
 
-use crate::error::call_error;
+use crate::error::{allocation_error, call_error};
 use crate::executable::{self, Executable};
 use crate::gpu::Gpu;
 use crate::instance::Instance;
@@ -18,6 +23,10 @@ use crate::prepared::VulkanPrepared;
 use crate::scoped::DependencyRecorder;
 use crate::select::{ListedDevice, Selector};
 use crate::slices;
+
+/// The block size of memory allocations. Some software drivers clear allocations immediately, which takes 0.4
+/// ms per MiB.
+const BLOCK_BYTES: u64 = 4 << 20;
 
 /// Options of a Vulkan device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,6 +124,22 @@ impl VulkanDevice {
         // features and queues.
         let raw = unsafe { instance.raw.create_device(physical.handle, &info, None) }
             .map_err(call_error("vkCreateDevice"))?;
+        let memory = Allocator::new(&AllocatorCreateDesc {
+            instance: instance.raw.clone(),
+            device: raw.clone(),
+            physical_device: physical.handle,
+            debug_settings: AllocatorDebugSettings::default(),
+            buffer_device_address: physical.features.has_buffer_device_address(),
+            allocation_sizes: AllocationSizes::new(BLOCK_BYTES, BLOCK_BYTES),
+        });
+        let memory = match memory {
+            Ok(memory) => memory,
+            Err(error) => {
+                // SAFETY: nothing was made from the device yet.
+                unsafe { raw.destroy_device(None) };
+                return Err(allocation_error(error));
+            }
+        };
         let names = options.validation.then(|| ext::debug_utils::Device::new(&instance.raw, &raw));
         let executables = physical
             .features
@@ -136,6 +161,7 @@ impl VulkanDevice {
         };
         let heap = MemoryHeap {
             raw,
+            allocator: RefCell::new(memory),
             types: physical.memory_types,
             atom_bytes: physical.atom_bytes,
             has_addresses: physical.features.has_buffer_device_address(),
@@ -238,7 +264,11 @@ impl Drop for VulkanDevice {
         // Prepared plans borrow the device, so none exists any more; each has waited for its submission or
         // abandoned the device.
         self.gpu.pipelines.clear_cache();
-        // SAFETY: nothing that was made from the device is left.
-        unsafe { self.gpu.raw.destroy_device(None) };
+        // SAFETY: the allocator is not used afterwards, and is dropped before the device that it allocates
+        // from.
+        unsafe {
+            ManuallyDrop::drop(&mut self.gpu.heap);
+            self.gpu.raw.destroy_device(None);
+        }
     }
 }
