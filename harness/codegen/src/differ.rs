@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn parse_disassembly(text: &str) -> Disassembly {
-        Disassembly::parse(text, vendor::amd::dialect()).unwrap()
+        Disassembly::parse(text, &vendor::radv().dialect).unwrap()
     }
 
     const STORES: &str = "buffer_store_dword v0, off, s[4:7], 0 glc\ns_waitcnt vmcnt(0)\nbuffer_store_dword v0, off, s[4:7], 0 offset:256 glc";

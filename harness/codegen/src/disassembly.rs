@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn line_kind(text: &str) -> LineKind {
-        Disassembly::parse(&format!("{text}\nbuffer_store_dword v0, off, s[0:3], 0"), vendor::amd::dialect())
+        Disassembly::parse(&format!("{text}\nbuffer_store_dword v0, off, s[0:3], 0"), &vendor::radv().dialect)
             .unwrap()
             .lines[0]
             .kind
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn an_error_text_is_not_machine_code() {
         let apology = "Shader disassembly is not supported in the current configuration.";
-        let error = Disassembly::parse(apology, vendor::amd::dialect()).unwrap_err();
+        let error = Disassembly::parse(apology, &vendor::radv().dialect).unwrap_err();
         assert_eq!(error.to_string(), format!("not disassembled: `{apology}`"));
         assert_eq!(Disassembly::parse("\n  \n", &PLAIN).unwrap_err(), NotMachineCode::Empty);
     }

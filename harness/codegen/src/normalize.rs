@@ -138,7 +138,7 @@ mod tests {
     use crate::disassembly::Disassembly;
 
     fn parse_disassembly(text: &str) -> Disassembly {
-        Disassembly::parse(text, vendor::amd::dialect()).unwrap()
+        Disassembly::parse(text, &vendor::radv().dialect).unwrap()
     }
 
     #[test]

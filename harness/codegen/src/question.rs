@@ -356,7 +356,7 @@ mod tests {
                 program: &program,
                 programs: &[],
                 family: &family,
-                descriptors: vendor::amd::radv().descriptors.unwrap(),
+                descriptors: vendor::radv().descriptors.unwrap(),
                 subgroup_size: 64,
             };
             assert_eq!(machine_question(&kernels, &prediction).unwrap_err(), expected, "{text}");

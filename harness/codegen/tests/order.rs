@@ -191,12 +191,12 @@ fn accesses_stay_on_their_side_of_a_control_barrier() {
     let (steps, _) = barrier_steps(2);
     let two = orders_of_steps(&steps);
     let text = [STORE, WAIT, BARRIER, BARRIER, LOAD].concat();
-    let machine = Disassembly::parse(&text, vendor::amd::dialect()).unwrap();
+    let machine = Disassembly::parse(&text, &vendor::radv().dialect).unwrap();
     let alignment = align_module(barrier_steps(2).1, &machine);
     assert_eq!(two.len(), 4);
     assert!(two.iter().all(|one| check_order(one, &machine, &alignment, "gfx900").verdict == Kept));
     for (lines, verdicts) in cases {
-        let machine = Disassembly::parse(&lines.concat(), vendor::amd::dialect()).unwrap();
+        let machine = Disassembly::parse(&lines.concat(), &vendor::radv().dialect).unwrap();
         let alignment = align_module(expected.clone(), &machine);
         let found = required.iter().map(|one| check_order(one, &machine, &alignment, "gfx900").verdict);
         assert_eq!(found.collect::<Vec<_>>(), verdicts, "{lines:?}");
@@ -235,7 +235,7 @@ fn a_merged_load_of_a_module_is_lost() {
             "s_load_b256 s[4:11], s[2:3], null\nbuffer_load_b32 v0, off, s[4:7], 0\n\
              buffer_load_b32 v1, off, s[8:11], 0 glc\ns_waitcnt vmcnt(0)\n{after}"
         );
-        let machine = Disassembly::parse(&text, vendor::amd::dialect()).unwrap();
+        let machine = Disassembly::parse(&text, &vendor::radv().dialect).unwrap();
         let found = check_order(&required[0], &machine, &align_module(expected.clone(), &machine), "gfx1100");
         (found.verdict, found.is_merged)
     };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use vendor::amd::radv;
+use vendor::radv;
 
 /// A generation of the instruction set, with its counters, bits and caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

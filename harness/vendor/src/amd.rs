@@ -2,25 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::driver::Vendor;
 use crate::line::{CodeAccess, CodeOperation, CodePath, LineKind};
-use crate::text::{DialectReader, DisassemblerDialect};
+use crate::text::DialectReader;
 
 /// The functions of its dialect.
 pub(crate) const READER: DialectReader = DialectReader {
     resource_numbers: |_, lines| resource_numbers(lines),
     ..DialectReader::of_lines(|_, line| read_line(line))
 };
-
-/// Returns the vendor of RADV.
-pub fn radv() -> &'static Vendor {
-    &crate::VENDORS[0]
-}
-
-/// Returns the dialect of its machine code.
-pub fn dialect() -> &'static DisassemblerDialect {
-    &radv().dialect
-}
 
 fn read_line(line: &str) -> Option<(&str, LineKind)> {
     let text = line.split([';', '/']).next().unwrap_or(line).trim();

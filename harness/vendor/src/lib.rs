@@ -10,7 +10,7 @@
 //! assert_eq!((&*vendor.selector_prefix, &*chip.name, &*chip.target), ("radv", "navi21", "gfx1030"));
 //! ```
 
-pub mod amd;
+mod amd;
 mod apple;
 mod driver;
 mod intel;
@@ -93,6 +93,11 @@ pub static VENDORS: LazyLock<Vec<Vendor>> = LazyLock::new(|| {
     files.expect("the data of vendors").into_iter().flatten().collect()
 });
 
+/// Returns AMD's vendor, whose code the explorer supports.
+pub fn radv() -> &'static Vendor {
+    &VENDORS[0]
+}
+
 /// The dialect of unknown drivers: lines are not classified. Registers and blocks are recognized as in AMD's
 /// dialect.
 pub static PLAIN: LazyLock<DisassemblerDialect> = LazyLock::new(|| DisassemblerDialect {
@@ -102,7 +107,7 @@ pub static PLAIN: LazyLock<DisassemblerDialect> = LazyLock::new(|| DisassemblerD
     order_requirements: Vec::new(),
     workgroup_requirements: Vec::new(),
     reader: None,
-    ..amd::dialect().clone()
+    ..radv().dialect.clone()
 });
 
 /// The variable that selects the compile-only device of a process: `nvk:ga102`.
@@ -208,7 +213,7 @@ mod tests {
                 assert_eq!(unknown, None, "{}", dialect.name);
             }
         }
-        assert_eq!(amd::radv().selector_prefix, "radv");
+        assert_eq!(radv().selector_prefix, "radv");
     }
 
     #[test]

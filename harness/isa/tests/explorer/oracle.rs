@@ -287,7 +287,7 @@ fn build_question(
             program: parse(&kernel_text(syntax, waves, first)).unwrap(),
             resources: Resource::lay_out(
                 &[DescriptorTarget::Buffer(LOCATIONS), DescriptorTarget::Buffer(RESULTS)],
-                vendor::amd::radv().descriptors.unwrap(),
+                vendor::radv().descriptors.unwrap(),
             ),
             address_space: None,
         });

@@ -113,7 +113,7 @@ fn build_question(
         program: &sample_test.program,
         programs: texts,
         family: &family,
-        descriptors: vendor::amd::radv().descriptors.unwrap(),
+        descriptors: vendor::radv().descriptors.unwrap(),
         subgroup_size: SIZES.subgroup_size,
     };
     codegen::machine_question(&kernels, prediction)
