@@ -70,60 +70,58 @@ pub(crate) fn build_wave_code(
         |line, what: String| BuildError::Unsupported(Unsupported { kernel: launch.kernel_index, line, what });
     let registers = infer_entry(&launch.kernel.program, launch.kernel.address_space.is_some())
         .map_err(|what| unsupported_at(None, what))?;
-    let mut builder = CodeBuilder { launch, generation, facts, profile, code: WaveCode::default() };
-    let mut entry_state = WaveState::new(launch.lanes);
-    entry_state.set_entry_registers(launch, generation, &registers);
-    let mut worklist: Vec<(WaveState, Option<usize>)> = vec![(entry_state, None)];
-    while let Some((mut state, branch_node)) = worklist.pop() {
-        if let Some(from) = branch_node {
-            let node_index = builder.code.nodes.len() as u32;
-            if let Some(WaveStep::BranchIfZero { target: other, .. }) = builder.code.nodes.get_mut(from) {
-                *other = node_index;
-            }
+    let no_end = || unsupported_at(None, "the text ends without s_endpgm".to_owned());
+    let instructions = &launch.kernel.program.instructions;
+    let mut builder = CodeBuilder {
+        launch,
+        generation,
+        facts,
+        profile,
+        code: WaveCode::default(),
+        state: WaveState::new(launch.lanes),
+        instruction: instructions.first().ok_or_else(no_end)?,
+    };
+    builder.state.set_entry_registers(launch, generation, &registers);
+    let mut worklist: Vec<(WaveState, usize)> = Vec::new();
+    loop {
+        if builder.code.nodes.len() > MAX_NODES {
+            return Err(unsupported_at(None, format!("more than {MAX_NODES} steps in the tree of a wave")));
         }
-        loop {
-            if builder.code.nodes.len() > MAX_NODES {
-                return Err(unsupported_at(
-                    None,
-                    format!("more than {MAX_NODES} steps in the tree of a wave"),
-                ));
+        let state = &mut builder.state;
+        let instruction = instructions.get(state.next_instruction).ok_or_else(no_end)?;
+        state.executed_instructions += 1;
+        if state.executed_instructions > MAX_PATH_LENGTH {
+            return Err(unsupported_at(Some(instruction.line), "an endless loop".to_owned()));
+        }
+        builder.instruction = instruction;
+        match builder.execute() {
+            Ok(true) => {}
+            Ok(false) => {
+                builder.code.nodes.push(WaveStep::End);
+                let Some((state, branch)) = worklist.pop() else { return Ok(builder.code) };
+                builder.state = state;
+                let node_index = builder.code.nodes.len() as u32;
+                if let Some(WaveStep::BranchIfZero { target, .. }) = builder.code.nodes.get_mut(branch) {
+                    *target = node_index;
+                }
             }
-            let Some(instruction) = launch.kernel.program.instructions.get(state.next_instruction) else {
-                return Err(unsupported_at(None, "the text ends without s_endpgm".to_owned()));
-            };
-            state.executed_instructions += 1;
-            if state.executed_instructions > MAX_PATH_LENGTH {
-                return Err(unsupported_at(Some(instruction.line), "an endless loop".to_owned()));
+            Err(HaltReason::UndecidedCondition(value)) => {
+                let mut else_state = builder.state.clone();
+                else_state.assumed_truths.push((value, false));
+                worklist.push((else_state, builder.code.nodes.len()));
+                builder.code.nodes.push(WaveStep::BranchIfZero { value, target: 0 });
+                builder.state.assumed_truths.push((value, true));
             }
-            match builder.execute(&mut state, instruction) {
-                Ok(true) => {}
-                Ok(false) => {
-                    builder.code.nodes.push(WaveStep::End);
-                    break;
-                }
-                Err(HaltReason::UndecidedCondition(value)) => {
-                    let branch_index = builder.code.nodes.len();
-                    builder.code.nodes.push(WaveStep::BranchIfZero { value, target: 0 });
-                    let mut else_state = state.clone();
-                    else_state.assumed_truths.push((value, false));
-                    worklist.push((else_state, Some(branch_index)));
-                    state.assumed_truths.push((value, true));
-                }
-                Err(HaltReason::Unsupported(what)) => {
-                    return Err(unsupported_at(
-                        Some(instruction.line),
-                        format!("{}: {what}", instruction.mnemonic),
-                    ));
-                }
-                Err(HaltReason::NotReady(register, load)) => {
-                    let hazard =
-                        Hazard { kernel: launch.kernel_index, line: instruction.line, register, load };
-                    return Err(BuildError::Hazard(hazard));
-                }
+            Err(HaltReason::Unsupported(what)) => {
+                let what = format!("{}: {what}", instruction.mnemonic);
+                return Err(unsupported_at(Some(instruction.line), what));
+            }
+            Err(HaltReason::NotReady(register, load)) => {
+                let line = instruction.line;
+                return Err(BuildError::Hazard(Hazard { kernel: launch.kernel_index, line, register, load }));
             }
         }
     }
-    Ok(builder.code)
 }
 
 pub(super) struct CodeBuilder<'q> {
@@ -132,6 +130,9 @@ pub(super) struct CodeBuilder<'q> {
     facts: &'q FactTable,
     profile: Profile,
     code: WaveCode,
+    state: WaveState,
+    /// The instruction that is executed.
+    instruction: &'q MachineInstruction,
 }
 
 /// The registers of a wave at an instruction, and its outstanding operations.
@@ -228,22 +229,9 @@ impl WaveState {
 
     /// Returns a mask register, which must be constant.
     fn read_mask(&self, first: u16, count: u16) -> Result<u64, HaltReason> {
-        let low = self.require_constant(self.read_scalar(first)?)?;
-        let high = if count > 1 { self.require_constant(self.read_scalar(first + 1)?)? } else { 0 };
+        let low = require_constant(self.read_scalar(first)?)?;
+        let high = if count > 1 { require_constant(self.read_scalar(first + 1)?)? } else { 0 };
         Ok(u64::from(low) | u64::from(high) << 32)
-    }
-
-    fn require_constant(&self, value: WaveValue) -> Result<u32, HaltReason> {
-        match value {
-            WaveValue::Constant(word) => Ok(word),
-            WaveValue::Expression(_) => {
-                Err(unsupported("a mask, an address or an amount returned by a load"))
-            }
-            WaveValue::Undefined => Err(unsupported("a register that was not written")),
-            WaveValue::DescriptorSetAddress | WaveValue::DescriptorWord { .. } => {
-                Err(unsupported("arithmetic on a descriptor"))
-            }
-        }
     }
 
     fn read_scalar(&self, register: u16) -> Result<WaveValue, HaltReason> {
@@ -279,11 +267,9 @@ impl WaveState {
         }
         self.require_ready(self.scalar_pending.get(usize::from(register)), || scalar_name(register))?;
         let value = match register {
-            special::EXEC => {
-                WaveValue::Constant(self.require_constant(value)? & self.participating_mask() as u32)
-            }
+            special::EXEC => WaveValue::Constant(require_constant(value)? & self.participating_mask() as u32),
             r if r == special::EXEC + 1 => {
-                WaveValue::Constant(self.require_constant(value)? & (self.participating_mask() >> 32) as u32)
+                WaveValue::Constant(require_constant(value)? & (self.participating_mask() >> 32) as u32)
             }
             _ => value,
         };
@@ -313,6 +299,18 @@ impl WaveState {
     }
 }
 
+/// Returns a value that must be a constant.
+fn require_constant(value: WaveValue) -> Result<u32, HaltReason> {
+    match value {
+        WaveValue::Constant(word) => Ok(word),
+        WaveValue::Expression(_) => Err(unsupported("a mask, an address or an amount returned by a load")),
+        WaveValue::Undefined => Err(unsupported("a register that was not written")),
+        WaveValue::DescriptorSetAddress | WaveValue::DescriptorWord { .. } => {
+            Err(unsupported("arithmetic on a descriptor"))
+        }
+    }
+}
+
 fn scalar_name(register: u16) -> String {
     match register {
         special::VCC => "vcc_lo".to_owned(),
@@ -328,11 +326,8 @@ fn scalar_name(register: u16) -> String {
 impl CodeBuilder<'_> {
     /// Executes an instruction; returns false at the end of the wave. A halted instruction has changed
     /// nothing.
-    fn execute(
-        &mut self,
-        state: &mut WaveState,
-        instruction: &MachineInstruction,
-    ) -> Result<bool, HaltReason> {
+    fn execute(&mut self) -> Result<bool, HaltReason> {
+        let instruction = self.instruction;
         if let Some(word) = instruction.modifiers.unknown.first() {
             return Err(unsupported(format!("modifier `{word}`")));
         }
@@ -351,62 +346,58 @@ impl CodeBuilder<'_> {
             Opcode::DependencyWait => {}
             Opcode::Unknown => return Err(unsupported("unknown opcode")),
             Opcode::End => return Ok(false),
-            Opcode::Branch(when) => return self.execute_branch(state, instruction, *when).map(|()| true),
-            Opcode::Waitcnt => self.execute_waitcnt(state, instruction)?,
-            Opcode::Wait(counters) => self.execute_counter_wait(state, instruction, counters)?,
+            Opcode::Branch(when) => return self.execute_branch(*when).map(|()| true),
+            Opcode::Waitcnt => self.execute_waitcnt()?,
+            Opcode::Wait(counters) => self.execute_counter_wait(counters)?,
             Opcode::Barrier => {
                 self.code.nodes.push(WaveStep::BarrierSignal { line: instruction.line });
                 self.code.nodes.push(WaveStep::BarrierWait { line: instruction.line });
             }
             Opcode::BarrierSignal => self.code.nodes.push(WaveStep::BarrierSignal { line: instruction.line }),
             Opcode::BarrierWait => self.code.nodes.push(WaveStep::BarrierWait { line: instruction.line }),
-            Opcode::Cache(cache) => self.execute_cache(instruction, *cache)?,
-            Opcode::Scalar(_) | Opcode::Vector(_) => self.execute_arithmetic(state, instruction)?,
-            Opcode::Memory(memory) => self.execute_memory(state, instruction, *memory)?,
+            Opcode::Cache(cache) => self.execute_cache(*cache)?,
+            Opcode::Scalar(_) | Opcode::Vector(_) => self.execute_arithmetic()?,
+            Opcode::Memory(memory) => self.execute_memory(*memory)?,
         }
-        state.next_instruction += 1;
+        self.state.next_instruction += 1;
         Ok(true)
     }
 
-    fn execute_branch(
-        &mut self,
-        state: &mut WaveState,
-        instruction: &MachineInstruction,
-        condition: JumpCondition,
-    ) -> Result<(), HaltReason> {
+    fn execute_branch(&mut self, condition: JumpCondition) -> Result<(), HaltReason> {
+        let instruction = self.instruction;
         let taken = match condition {
             JumpCondition::Always => true,
-            JumpCondition::SccZero => !self.decide_nonzero(state, state.scc)?,
-            JumpCondition::SccOne => self.decide_nonzero(state, state.scc)?,
-            JumpCondition::VccZero => state.read_mask(special::VCC, 2)? == 0,
-            JumpCondition::VccNotZero => state.read_mask(special::VCC, 2)? != 0,
-            JumpCondition::ExecZero => state.active_lanes()?.is_empty(),
-            JumpCondition::ExecNotZero => !state.active_lanes()?.is_empty(),
+            JumpCondition::SccZero => !self.decide_nonzero(self.state.scc)?,
+            JumpCondition::SccOne => self.decide_nonzero(self.state.scc)?,
+            JumpCondition::VccZero => self.state.read_mask(special::VCC, 2)? == 0,
+            JumpCondition::VccNotZero => self.state.read_mask(special::VCC, 2)? != 0,
+            JumpCondition::ExecZero => self.state.active_lanes()?.is_empty(),
+            JumpCondition::ExecNotZero => !self.state.active_lanes()?.is_empty(),
         };
         if !taken {
-            state.next_instruction += 1;
+            self.state.next_instruction += 1;
             return Ok(());
         }
         let Some(MachineOperand::Name(label)) = instruction.operands.first() else {
             return Err(unsupported("a jump without a label"));
         };
         let target = self.launch.kernel.program.label_target(label);
-        state.next_instruction = target.ok_or_else(|| unsupported(format!("no label `{label}`")))?;
+        self.state.next_instruction = target.ok_or_else(|| unsupported(format!("no label `{label}`")))?;
         Ok(())
     }
 
     /// Decides whether a value is nonzero, if the conditions of this path determine it.
-    fn decide_nonzero(&mut self, state: &WaveState, value: WaveValue) -> Result<bool, HaltReason> {
+    fn decide_nonzero(&mut self, value: WaveValue) -> Result<bool, HaltReason> {
         match value {
             WaveValue::Constant(word) => Ok(word != 0),
             WaveValue::Expression(number) => {
-                match state.assumed_truths.iter().find(|(known, _)| *known == number) {
+                match self.state.assumed_truths.iter().find(|(known, _)| *known == number) {
                     Some((_, truth)) => Ok(*truth),
                     None => Err(HaltReason::UndecidedCondition(number)),
                 }
             }
             WaveValue::DescriptorSetAddress | WaveValue::DescriptorWord { .. } | WaveValue::Undefined => {
-                state.require_constant(value).map(|word| word != 0)
+                require_constant(value).map(|word| word != 0)
             }
         }
     }
@@ -456,15 +447,10 @@ impl CodeBuilder<'_> {
     }
 
     /// Returns a word of a scalar operand: the `index`-th register, or half of a number.
-    fn scalar_operand(
-        &self,
-        state: &WaveState,
-        operand: &MachineOperand,
-        index: u16,
-    ) -> Result<WaveValue, HaltReason> {
+    fn scalar_operand(&self, operand: &MachineOperand, index: u16) -> Result<WaveValue, HaltReason> {
         match operand {
             MachineOperand::Scalar(RegisterRange { first, count }) if index < *count => {
-                state.read_scalar(first + index)
+                self.state.read_scalar(first + index)
             }
             MachineOperand::Number(value) => {
                 Ok(WaveValue::Constant(if index == 0 { *value as u32 } else { (*value >> 32) as u32 }))
@@ -478,23 +464,22 @@ impl CodeBuilder<'_> {
     /// Returns a word of an operand for a lane.
     fn lane_operand(
         &mut self,
-        state: &WaveState,
         operand: &MachineOperand,
         index: u16,
         lane: usize,
     ) -> Result<WaveValue, HaltReason> {
         match operand {
             MachineOperand::Half { register, high } if index == 0 => {
-                let register_value = state.read_vector(*register, lane)?;
+                let register_value = self.state.read_vector(*register, lane)?;
                 let shift = WaveValue::Constant(if *high { 16 } else { 0 });
                 let shifted =
                     self.compute_value(AluOperation::ShiftRight, register_value, shift, WaveValue::ZERO)?;
                 self.compute_value(AluOperation::LowHalf, shifted, WaveValue::ZERO, WaveValue::ZERO)
             }
             MachineOperand::Vector(RegisterRange { first, count }) if index < *count => {
-                state.read_vector(first + index, lane)
+                self.state.read_vector(first + index, lane)
             }
-            _ => self.scalar_operand(state, operand, index),
+            _ => self.scalar_operand(operand, index),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::counters::{OutstandingOperation, operation_counters};
 use super::{
-    ADDRESS_BASE, CodeBuilder, HaltReason, WaveState, operand_at, scalar_registers_at, unsupported,
+    ADDRESS_BASE, CodeBuilder, HaltReason, operand_at, require_constant, scalar_registers_at, unsupported,
     vector_registers_at,
 };
 use crate::code::{Access, AccessPart, LDS_SPACE, MemoryUnit, WaveExpression, WaveStep, WaveValue};
@@ -10,7 +10,7 @@ use crate::facts;
 use crate::family::Generation;
 use crate::opcode::{AccessAction, AtomicOpcode, CacheInstruction, MemoryInstruction, MemoryPath};
 use crate::question::{DescriptorTarget, MemorySpace, MemoryWord};
-use crate::text::{MachineInstruction, MachineOperand, OperandModifiers, RegisterRange};
+use crate::text::{MachineOperand, OperandModifiers, RegisterRange};
 
 /// The elements that one lane accesses.
 struct LaneElements {
@@ -27,12 +27,8 @@ struct AccessOperands {
 }
 
 impl CodeBuilder<'_> {
-    pub(super) fn execute_memory(
-        &mut self,
-        state: &mut WaveState,
-        instruction: &MachineInstruction,
-        memory: MemoryInstruction,
-    ) -> Result<(), HaltReason> {
+    pub(super) fn execute_memory(&mut self, memory: MemoryInstruction) -> Result<(), HaltReason> {
+        let instruction = self.instruction;
         if self.generation == Generation::Gfx940 {
             return Err(unsupported("the memory system of GFX90A and GFX94x is not modelled"));
         }
@@ -42,23 +38,18 @@ impl CodeBuilder<'_> {
             return Err(unsupported(format!("modifier `{flag}`")));
         }
         match memory.path {
-            MemoryPath::Scalar | MemoryPath::ScalarBuffer => {
-                self.execute_scalar_load(state, instruction, memory)
-            }
+            MemoryPath::Scalar | MemoryPath::ScalarBuffer => self.execute_scalar_load(memory),
             MemoryPath::Buffer
             | MemoryPath::Texel
             | MemoryPath::Global
             | MemoryPath::Flat
             | MemoryPath::Image
-            | MemoryPath::Lds => self.execute_vector_access(state, instruction, memory),
+            | MemoryPath::Lds => self.execute_vector_access(memory),
         }
     }
 
-    pub(super) fn execute_cache(
-        &mut self,
-        instruction: &MachineInstruction,
-        cache: CacheInstruction,
-    ) -> Result<(), HaltReason> {
+    pub(super) fn execute_cache(&mut self, cache: CacheInstruction) -> Result<(), HaltReason> {
+        let instruction = self.instruction;
         let scope = match instruction.modifiers.value("scope") {
             None | Some("SCOPE_CU") => 0,
             Some("SCOPE_SE") => 1,
@@ -71,12 +62,8 @@ impl CodeBuilder<'_> {
     }
 
     /// Loads of descriptors are constants; other scalar loads use the scalar cache.
-    fn execute_scalar_load(
-        &mut self,
-        state: &mut WaveState,
-        instruction: &MachineInstruction,
-        memory: MemoryInstruction,
-    ) -> Result<(), HaltReason> {
+    fn execute_scalar_load(&mut self, memory: MemoryInstruction) -> Result<(), HaltReason> {
+        let instruction = self.instruction;
         let destination = scalar_registers_at(instruction, 0)?;
         let base = scalar_registers_at(instruction, 1)?;
         let words = u16::from(memory.bytes / 4);
@@ -89,7 +76,7 @@ impl CodeBuilder<'_> {
             MachineOperand::Null => {}
             MachineOperand::Number(number) => offset += number,
             operand @ MachineOperand::Scalar(_) => {
-                offset += i64::from(state.require_constant(self.scalar_operand(state, operand, 0)?)?);
+                offset += i64::from(require_constant(self.scalar_operand(operand, 0)?)?);
             }
             other => return Err(unsupported(format!("operand {other:?}"))),
         }
@@ -99,31 +86,31 @@ impl CodeBuilder<'_> {
         let start = u32::try_from(offset).map_err(|_| unsupported("a negative offset"))?;
         // Destinations must not be in flight; this is checked before any change.
         for word in 0..words {
-            state.read_scalar(destination.first + word)?;
+            self.state.read_scalar(destination.first + word)?;
         }
-        let (space, start) = match (memory.path, state.read_scalar(base.first)?) {
+        let (space, start) = match (memory.path, self.state.read_scalar(base.first)?) {
             (MemoryPath::Scalar, WaveValue::DescriptorSetAddress) => {
                 let values: Result<Vec<WaveValue>, HaltReason> = (0..words)
                     .map(|word| self.descriptor_word(start.saturating_add(4 * u32::from(word))))
                     .collect();
-                let number = self.issue_operation(state, instruction, memory.path, true, None);
+                let number = self.issue_operation(memory.path, true, None);
                 for (word, value) in (0..words).zip(values?) {
-                    self.set_pending_scalar(state, destination.first + word, value, number);
+                    self.set_pending_scalar(destination.first + word, value, number);
                 }
                 return Ok(());
             }
             (MemoryPath::Scalar, WaveValue::Constant(low)) => {
-                let high = state.require_constant(state.read_scalar(base.first + 1)?)?;
+                let high = require_constant(self.state.read_scalar(base.first + 1)?)?;
                 self.resolve_address(u64::from(low) | u64::from(high) << 32, i64::from(start))?
             }
-            (MemoryPath::ScalarBuffer, _) => match self.descriptor_target(state, base)? {
+            (MemoryPath::ScalarBuffer, _) => match self.descriptor_target(base)? {
                 DescriptorTarget::Buffer(space) | DescriptorTarget::Texels(space) => (space, start),
                 DescriptorTarget::Image { .. } => {
                     return Err(unsupported("an image's descriptor"));
                 }
             },
             (_, value) => {
-                state.require_constant(value)?;
+                require_constant(value)?;
                 return Err(unsupported("an unknown address"));
             }
         };
@@ -148,28 +135,24 @@ impl CodeBuilder<'_> {
             waits_for_memory: true,
             parts,
         })?;
-        let number = self.issue_operation(state, instruction, memory.path, true, Some(access));
+        let number = self.issue_operation(memory.path, true, Some(access));
         for (register, (_, value)) in (destination.first..).zip(values) {
-            self.set_pending_scalar(state, register, value, number);
+            self.set_pending_scalar(register, value, number);
         }
         self.code.nodes.push(WaveStep::Access(access));
         Ok(())
     }
 
-    fn execute_vector_access(
-        &mut self,
-        state: &mut WaveState,
-        instruction: &MachineInstruction,
-        memory: MemoryInstruction,
-    ) -> Result<(), HaltReason> {
+    fn execute_vector_access(&mut self, memory: MemoryInstruction) -> Result<(), HaltReason> {
+        let instruction = self.instruction;
         let is_atomic = matches!(memory.action, AccessAction::Atomic(_));
         let returns_value = match memory.action {
             AccessAction::Load { .. } => true,
             AccessAction::Store => false,
-            AccessAction::Atomic(_) => self.returns_old_value(instruction, memory.path),
+            AccessAction::Atomic(_) => self.returns_old_value(memory.path),
         };
-        let active = state.active_lanes()?;
-        let (operands, lanes) = self.access_operands(state, instruction, memory, returns_value, &active)?;
+        let active = self.state.active_lanes()?;
+        let (operands, lanes) = self.access_operands(memory, returns_value, &active)?;
         // Everything is read and checked before any change.
         let elements = if memory.pair_stride.is_some() { 2 } else { 1 };
         let words = u16::from(memory.bytes.div_ceil(4));
@@ -185,12 +168,7 @@ impl CodeBuilder<'_> {
                      -> Result<[WaveValue; 2], HaltReason> {
                         let Some(registers) = registers else { return Ok([WaveValue::ZERO; 2]) };
                         let mut word = |index: u16| {
-                            builder.lane_operand(
-                                state,
-                                &MachineOperand::Vector(registers),
-                                first + index,
-                                *lane,
-                            )
+                            builder.lane_operand(&MachineOperand::Vector(registers), first + index, *lane)
                         };
                         let high = if place.bytes == 8 { word(1)? } else { WaveValue::ZERO };
                         Ok([word(0)?, high])
@@ -201,7 +179,7 @@ impl CodeBuilder<'_> {
                         | WaveValue::DescriptorSetAddress
                         | WaveValue::DescriptorWord { .. } = value
                         {
-                            state.require_constant(*value)?;
+                            require_constant(*value)?;
                         }
                     }
                     if memory.high_half {
@@ -226,7 +204,7 @@ impl CodeBuilder<'_> {
                     if let (Some(slot), Some(to)) = (slot, operands.destination) {
                         for (word, value) in (first..).zip(self.load_words(slot, place, signed)?) {
                             let register = to.first + element as u16 * words + word;
-                            state.check_writable(register, *lane)?;
+                            self.state.check_writable(register, *lane)?;
                             results.push((register, *lane, value));
                         }
                     }
@@ -256,11 +234,11 @@ impl CodeBuilder<'_> {
             waits_for_memory: !is_cu_scope_store,
             parts,
         })?;
-        let number = self.issue_operation(state, instruction, memory.path, returns_value, Some(access));
+        let number = self.issue_operation(memory.path, returns_value, Some(access));
         for (register, lane, value) in results {
-            state.write_vector(register, lane, value)?;
-            let index = usize::from(register) * state.lanes.len() + lane;
-            if let Some(pending) = state.vector_pending.get_mut(index) {
+            self.state.write_vector(register, lane, value)?;
+            let index = usize::from(register) * self.state.lanes.len() + lane;
+            if let Some(pending) = self.state.vector_pending.get_mut(index) {
                 *pending = number;
             }
         }
@@ -269,7 +247,8 @@ impl CodeBuilder<'_> {
     }
 
     /// Returns true if an atomic returns the old value.
-    fn returns_old_value(&self, instruction: &MachineInstruction, path: MemoryPath) -> bool {
+    fn returns_old_value(&self, path: MemoryPath) -> bool {
+        let instruction = self.instruction;
         if path == MemoryPath::Lds {
             return instruction.mnemonic.contains("_rtn");
         }
@@ -282,12 +261,11 @@ impl CodeBuilder<'_> {
     /// Returns operands and addresses, by path.
     fn access_operands(
         &mut self,
-        state: &WaveState,
-        instruction: &MachineInstruction,
         memory: MemoryInstruction,
         returns: bool,
         active: &[usize],
     ) -> Result<(AccessOperands, Vec<LaneElements>), HaltReason> {
+        let instruction = self.instruction;
         let is_atomic = matches!(memory.action, AccessAction::Atomic(_));
         let is_compare_exchange = memory.action == AccessAction::Atomic(AtomicOpcode::CompareSwap);
         let is_load = matches!(memory.action, AccessAction::Load { .. });
@@ -306,7 +284,7 @@ impl CodeBuilder<'_> {
                     data: if is_load { Vec::new() } else { vec![data] },
                     compare: if is_atomic { compare } else { None },
                 };
-                let starts = self.descriptor_addresses(state, instruction, memory, active)?;
+                let starts = self.descriptor_addresses(memory, active)?;
                 Ok((operands, starts))
             }
             MemoryPath::Global | MemoryPath::Flat => {
@@ -320,12 +298,14 @@ impl CodeBuilder<'_> {
                 };
                 let offset = offset_modifier(&instruction.modifiers)?;
                 let mut lanes = Vec::new();
+                // Without an active lane, the registers are not read.
+                let base = base.filter(|_| !active.is_empty());
+                let base = base.map(|base| self.state.read_mask(base.first, 2)).transpose()?;
                 for lane in active {
                     let operand = operand_at(instruction, first)?;
-                    let mut word =
-                        |index| state.require_constant(self.lane_operand(state, operand, index, *lane)?);
+                    let mut word = |index| require_constant(self.lane_operand(operand, index, *lane)?);
                     let address = match base {
-                        Some(base) => state.read_mask(base.first, 2)?.wrapping_add(u64::from(word(0)?)),
+                        Some(base) => base.wrapping_add(u64::from(word(0)?)),
                         None => u64::from(word(0)?) | u64::from(word(1)?) << 32,
                     };
                     lanes.push(LaneElements {
@@ -383,12 +363,8 @@ impl CodeBuilder<'_> {
                 };
                 let mut lanes = Vec::new();
                 for lane in active {
-                    let address = state.require_constant(self.lane_operand(
-                        state,
-                        operand_at(instruction, first)?,
-                        0,
-                        *lane,
-                    )?)?;
+                    let address =
+                        require_constant(self.lane_operand(operand_at(instruction, first)?, 0, *lane)?)?;
                     let starts =
                         offsets.iter().map(|offset| (LDS_SPACE, address.wrapping_add(*offset))).collect();
                     lanes.push(LaneElements { lane: *lane, starts });
@@ -402,17 +378,16 @@ impl CodeBuilder<'_> {
     /// Returns the places that lanes access through a descriptor.
     fn descriptor_addresses(
         &mut self,
-        state: &WaveState,
-        instruction: &MachineInstruction,
         memory: MemoryInstruction,
         active: &[usize],
     ) -> Result<Vec<LaneElements>, HaltReason> {
+        let instruction = self.instruction;
         let modifiers = &instruction.modifiers;
         let registers = scalar_registers_at(instruction, 2)?;
         if modifiers.has_flag("addr64") {
-            return self.addr64_addresses(state, instruction, registers, active);
+            return self.addr64_addresses(registers, active);
         }
-        let target = self.descriptor_target(state, registers)?;
+        let target = self.descriptor_target(registers)?;
         let mut lanes = Vec::new();
         let (offen, idxen) = (modifiers.has_flag("offen"), modifiers.has_flag("idxen"));
         let coordinate = |lane: usize, index: u16| -> Result<u32, HaltReason> {
@@ -420,13 +395,13 @@ impl CodeBuilder<'_> {
                 MachineOperand::Vectors(list) => {
                     let register = list.get(usize::from(index)).copied();
                     let register = register.ok_or_else(|| unsupported("too few coordinates"))?;
-                    state.read_vector(register, lane)?
+                    self.state.read_vector(register, lane)?
                 }
                 // The printer prints the first of several registers if the dimension is unknown to it.
-                MachineOperand::Vector(registers) => state.read_vector(registers.first + index, lane)?,
+                MachineOperand::Vector(registers) => self.state.read_vector(registers.first + index, lane)?,
                 other => return Err(unsupported(format!("operand {other:?}"))),
             };
-            state.require_constant(value)
+            require_constant(value)
         };
         let immediate = offset_modifier(modifiers)?;
         for lane in active {
@@ -451,7 +426,7 @@ impl CodeBuilder<'_> {
                 ) => {
                     let scalar = match operand_at(instruction, 3)? {
                         MachineOperand::Null => 0,
-                        operand => state.require_constant(self.scalar_operand(state, operand, 0)?)?,
+                        operand => require_constant(self.scalar_operand(operand, 0)?)?,
                     };
                     let mut start = i64::from(scalar) + immediate;
                     if idxen {
@@ -478,27 +453,21 @@ impl CodeBuilder<'_> {
     /// Instruction Set Architecture, 8.1.5).
     fn addr64_addresses(
         &mut self,
-        state: &WaveState,
-        instruction: &MachineInstruction,
         registers: RegisterRange,
         active: &[usize],
     ) -> Result<Vec<LaneElements>, HaltReason> {
-        let base = state.read_mask(registers.first, 2)?;
+        let instruction = self.instruction;
+        let base = self.state.read_mask(registers.first, 2)?;
         // 48 bits of address. A stride above them would add the lane index.
         if base >> 48 != 0 {
             return Err(unsupported("a descriptor with a stride"));
         }
         let offset = offset_modifier(&instruction.modifiers)?
-            + i64::from(state.require_constant(self.scalar_operand(
-                state,
-                operand_at(instruction, 3)?,
-                0,
-            )?)?);
+            + i64::from(require_constant(self.scalar_operand(operand_at(instruction, 3)?, 0)?)?);
         let mut lanes = Vec::new();
         for lane in active {
-            let mut word = |index| {
-                state.require_constant(self.lane_operand(state, operand_at(instruction, 1)?, index, *lane)?)
-            };
+            let mut word =
+                |index| require_constant(self.lane_operand(operand_at(instruction, 1)?, index, *lane)?);
             let address = base.wrapping_add(u64::from(word(0)?) | u64::from(word(1)?) << 32);
             lanes.push(LaneElements { lane: *lane, starts: vec![self.resolve_address(address, offset)?] });
         }
@@ -506,14 +475,10 @@ impl CodeBuilder<'_> {
     }
 
     /// Returns the memory of the descriptor in these registers.
-    fn descriptor_target(
-        &self,
-        state: &WaveState,
-        registers: RegisterRange,
-    ) -> Result<DescriptorTarget, HaltReason> {
+    fn descriptor_target(&self, registers: RegisterRange) -> Result<DescriptorTarget, HaltReason> {
         let mut found = None;
         for index in 0..registers.count {
-            match state.read_scalar(registers.first + index)? {
+            match self.state.read_scalar(registers.first + index)? {
                 WaveValue::DescriptorWord { offset, word }
                     if u16::from(word) == index && found.is_none_or(|o| o == offset) =>
                 {
@@ -590,18 +555,12 @@ impl CodeBuilder<'_> {
     }
 
     /// Registers an operation as outstanding.
-    fn issue_operation(
-        &mut self,
-        state: &mut WaveState,
-        instruction: &MachineInstruction,
-        path: MemoryPath,
-        returns: bool,
-        access: Option<u16>,
-    ) -> u32 {
+    fn issue_operation(&mut self, path: MemoryPath, returns: bool, access: Option<u16>) -> u32 {
+        let instruction = self.instruction;
         let (counters, out_of_order) = operation_counters(self.generation, path, returns);
-        state.issued_operations += 1;
-        let number = state.issued_operations;
-        state.outstanding.push(OutstandingOperation {
+        self.state.issued_operations += 1;
+        let number = self.state.issued_operations;
+        self.state.outstanding.push(OutstandingOperation {
             number,
             line: instruction.line,
             counters,
@@ -611,10 +570,11 @@ impl CodeBuilder<'_> {
         number
     }
 
-    fn set_pending_scalar(&self, state: &mut WaveState, register: u16, value: WaveValue, number: u32) {
-        if let (Some(slot), Some(pending)) =
-            (state.scalar.get_mut(usize::from(register)), state.scalar_pending.get_mut(usize::from(register)))
-        {
+    fn set_pending_scalar(&mut self, register: u16, value: WaveValue, number: u32) {
+        if let (Some(slot), Some(pending)) = (
+            self.state.scalar.get_mut(usize::from(register)),
+            self.state.scalar_pending.get_mut(usize::from(register)),
+        ) {
             (*slot, *pending) = (value, number);
         }
     }

@@ -1,7 +1,8 @@
 //! Arithmetic of a wave: all operands are read before any write.
 
 use super::{
-    CodeBuilder, HaltReason, WaveState, operand_at, scalar_registers_at, unsupported, vector_registers_at,
+    CodeBuilder, HaltReason, WaveState, operand_at, require_constant, scalar_registers_at, unsupported,
+    vector_registers_at,
 };
 use crate::alu::AluOperation;
 use crate::code::WaveValue;
@@ -25,41 +26,37 @@ impl PendingWrites {
 }
 
 impl CodeBuilder<'_> {
-    pub(super) fn execute_arithmetic(
-        &mut self,
-        state: &mut WaveState,
-        instruction: &MachineInstruction,
-    ) -> Result<(), HaltReason> {
+    pub(super) fn execute_arithmetic(&mut self) -> Result<(), HaltReason> {
+        let instruction = self.instruction;
         let mut writes = PendingWrites::default();
         for half in [Some(instruction), instruction.dual_half.as_deref()].into_iter().flatten() {
             match half.opcode {
-                Opcode::Scalar(operation) => self.execute_scalar(state, half, operation, &mut writes)?,
-                Opcode::Vector(operation) => self.execute_vector(state, half, operation, &mut writes)?,
+                Opcode::Scalar(operation) => self.execute_scalar(half, operation, &mut writes)?,
+                Opcode::Vector(operation) => self.execute_vector(half, operation, &mut writes)?,
                 _ => return Err(unsupported("half of a dual instruction")),
             }
         }
         for (register, lane, _) in &writes.vector {
-            state.check_writable(*register, *lane)?;
+            self.state.check_writable(*register, *lane)?;
         }
         for (register, value) in writes.scalar {
-            state.write_scalar(register, value)?;
+            self.state.write_scalar(register, value)?;
         }
         for (register, lane, value) in writes.vector {
-            state.write_vector(register, lane, value)?;
+            self.state.write_vector(register, lane, value)?;
         }
         Ok(())
     }
 
     fn execute_scalar(
         &mut self,
-        state: &WaveState,
         instruction: &MachineInstruction,
         operation: ScalarOperation,
         writes: &mut PendingWrites,
     ) -> Result<(), HaltReason> {
         let zero = WaveValue::ZERO;
         let source = |builder: &Self, index: usize, word: u16| match instruction.operands.get(index) {
-            Some(operand) => builder.scalar_operand(state, operand, word),
+            Some(operand) => builder.scalar_operand(operand, word),
             None => Ok(zero),
         };
         match operation {
@@ -88,7 +85,7 @@ impl CodeBuilder<'_> {
                 // The 16-bit constant is sign-extended.
                 let constant = WaveValue::Constant(i32::from(*number as i16) as u32);
                 let value = if accumulates {
-                    let old = state.read_scalar(destination.first)?;
+                    let old = self.state.read_scalar(destination.first)?;
                     self.compute_value(alu, old, constant, zero)?
                 } else {
                     constant
@@ -99,7 +96,7 @@ impl CodeBuilder<'_> {
                 require_operands(instruction, 3)?;
                 let destination = scalar_registers_at(instruction, 0)?;
                 let (a, b) = (source(self, 1, 0)?, source(self, 2, 0)?);
-                let carry = if carry_in { state.scc } else { zero };
+                let carry = if carry_in { self.state.scc } else { zero };
                 let (sum, flag) = if subtract {
                     (AluOperation::Sub3, AluOperation::BorrowSub)
                 } else {
@@ -129,7 +126,7 @@ impl CodeBuilder<'_> {
                 require_operands(instruction, 3)?;
                 let destination = scalar_registers_at(instruction, 0)?;
                 let (low, high) = (source(self, 1, 0)?, source(self, 1, 1)?);
-                let amount = state.require_constant(source(self, 2, 0)?)? & 63;
+                let amount = require_constant(source(self, 2, 0)?)? & 63;
                 let [low, high] = self.shift_words(low, high, amount, left)?;
                 writes.scalar.extend([(destination.first, low), (destination.first + 1, high)]);
                 let nonzero = self.compute_value(AluOperation::Or, low, high, zero)?;
@@ -138,17 +135,15 @@ impl CodeBuilder<'_> {
             ScalarOperation::Mask64 => {
                 require_operands(instruction, 3)?;
                 let destination = scalar_registers_at(instruction, 0)?;
-                let (width, start) = (
-                    state.require_constant(source(self, 1, 0)?)?,
-                    state.require_constant(source(self, 2, 0)?)?,
-                );
+                let (width, start) =
+                    (require_constant(source(self, 1, 0)?)?, require_constant(source(self, 2, 0)?)?);
                 let mask = ((1_u64 << (width & 63)) - 1) << (start & 63);
                 writes.push_mask(destination, mask);
             }
             ScalarOperation::Select { wide } => {
                 require_operands(instruction, 3)?;
                 let destination = scalar_registers_at(instruction, 0)?;
-                let source_index = if self.decide_nonzero(state, state.scc)? { 1 } else { 2 };
+                let source_index = if self.decide_nonzero(self.state.scc)? { 1 } else { 2 };
                 for word in 0..if wide { 2 } else { 1 } {
                     writes.scalar.push((destination.first + word, source(self, source_index, word)?));
                 }
@@ -161,7 +156,7 @@ impl CodeBuilder<'_> {
                 let low = |builder: &Self, place| Ok([source(builder, place, 0)?, zero]);
                 let (a, b) =
                     if narrow { (low(self, 0)?, low(self, 1)?) } else { (words(self, 0)?, words(self, 1)?) };
-                let truth = self.compare_values(state, relation, kind, a, b)?;
+                let truth = self.compare_values(relation, kind, a, b)?;
                 writes.scalar.push((special::SCC, truth));
             }
             ScalarOperation::TestBit { set } => {
@@ -180,15 +175,15 @@ impl CodeBuilder<'_> {
                 require_operands(instruction, 2)?;
                 let destination = scalar_registers_at(instruction, 0)?;
                 let count = if wide { 2 } else { 1 };
-                let exec = state.read_mask(special::EXEC, count)?;
-                let mut operand = u64::from(state.require_constant(source(self, 1, 0)?)?);
+                let exec = self.state.read_mask(special::EXEC, count)?;
+                let mut operand = u64::from(require_constant(source(self, 1, 0)?)?);
                 if wide {
-                    operand |= u64::from(state.require_constant(source(self, 1, 1)?)?) << 32;
+                    operand |= u64::from(require_constant(source(self, 1, 1)?)?) << 32;
                 }
                 let half =
                     |shift: u32| u64::from(alu.apply((operand >> shift) as u32, (exec >> shift) as u32, 0));
                 let result = half(0) | if wide { half(32) << 32 } else { 0 };
-                let result = result & state.participating_mask();
+                let result = result & self.state.participating_mask();
                 writes.push_mask(RegisterRange { first: destination.first, count }, exec);
                 writes.push_mask(RegisterRange { first: special::EXEC, count }, result);
                 writes.scalar.push((special::SCC, WaveValue::Constant(u32::from(result != 0))));
@@ -233,7 +228,6 @@ impl CodeBuilder<'_> {
     /// Returns the truth of a comparison as 0 or 1; it may depend on loaded values.
     fn compare_values(
         &mut self,
-        state: &WaveState,
         relation: CompareRelation,
         kind: CompareType,
         a: [WaveValue; 2],
@@ -277,8 +271,7 @@ impl CodeBuilder<'_> {
             (CompareType::Float, true) => self.compute_value(AluOperation::EqualFloat, a[0], b[0], zero)?,
             (CompareType::Float, false) if negate => {
                 // With NaN, not less is different from greater or equal.
-                let [a, b] =
-                    [state.require_constant(a[0])?, state.require_constant(b[0])?].map(f32::from_bits);
+                let [a, b] = [require_constant(a[0])?, require_constant(b[0])?].map(f32::from_bits);
                 return Ok(WaveValue::Constant(u32::from(a >= b)));
             }
             (CompareType::Float, false) => self.compute_value(AluOperation::LessFloat, a[0], b[0], zero)?,
@@ -288,18 +281,17 @@ impl CodeBuilder<'_> {
 
     fn execute_vector(
         &mut self,
-        state: &WaveState,
         instruction: &MachineInstruction,
         operation: VectorOperation,
         writes: &mut PendingWrites,
     ) -> Result<(), HaltReason> {
         let zero = WaveValue::ZERO;
-        let active = state.active_lanes()?;
+        let active = self.state.active_lanes()?;
         let source = |builder: &mut Self, index: usize, word: u16, lane: usize| match instruction
             .operands
             .get(index)
         {
-            Some(operand) => builder.lane_operand(state, operand, word, lane),
+            Some(operand) => builder.lane_operand(operand, word, lane),
             None => Ok(zero),
         };
         match operation {
@@ -320,7 +312,7 @@ impl CodeBuilder<'_> {
                     let mut value = self.compute_value(alu, a, b, c)?;
                     if let Some(mask) = write_mask {
                         // The rest of the register is preserved.
-                        let old = state.read_vector(register, lane)?;
+                        let old = self.state.read_vector(register, lane)?;
                         value =
                             self.compute_value(AluOperation::Insert, WaveValue::Constant(mask), value, old)?;
                     }
@@ -342,7 +334,7 @@ impl CodeBuilder<'_> {
                 };
                 let carries = if carry_in {
                     let registers = scalar_registers_at(instruction, first + 2)?;
-                    state.read_mask(registers.first, registers.count)?
+                    self.state.read_mask(registers.first, registers.count)?
                 } else {
                     0
                 };
@@ -352,12 +344,12 @@ impl CodeBuilder<'_> {
                     if reverse {
                         (a, b) = (b, a);
                     }
-                    let carry = WaveValue::Constant(u32::from(state.is_lane_in_mask(carries, lane)));
+                    let carry = WaveValue::Constant(u32::from(self.state.is_lane_in_mask(carries, lane)));
                     writes.vector.push((destination.first, lane, self.compute_value(sum, a, b, carry)?));
                     if has_mask_operand {
                         let carried = self.compute_value(flag, a, b, carry)?;
-                        if self.decide_nonzero(state, carried)? {
-                            carry_mask |= lane_bit(state, lane);
+                        if self.decide_nonzero(carried)? {
+                            carry_mask |= lane_bit(&self.state, lane);
                         }
                     }
                 }
@@ -370,7 +362,7 @@ impl CodeBuilder<'_> {
                 let destination = vector_registers_at(instruction, 0)?;
                 for lane in active {
                     let (amount, value) = if reverse { (1, 2) } else { (2, 1) };
-                    let amount = state.require_constant(source(self, amount, 0, lane)?)? & 63;
+                    let amount = require_constant(source(self, amount, 0, lane)?)? & 63;
                     let (low, high) = (source(self, value, 0, lane)?, source(self, value, 1, lane)?);
                     let [low, high] = self.shift_words(low, high, amount, left)?;
                     writes
@@ -388,9 +380,9 @@ impl CodeBuilder<'_> {
                     None => RegisterRange { first: special::VCC, count: 2 },
                     Some(other) => return Err(unsupported(format!("operand {other:?}"))),
                 };
-                let mask = state.read_mask(mask_registers.first, mask_registers.count)?;
+                let mask = self.state.read_mask(mask_registers.first, mask_registers.count)?;
                 for lane in active {
-                    let source_index = if state.is_lane_in_mask(mask, lane) { 2 } else { 1 };
+                    let source_index = if self.state.is_lane_in_mask(mask, lane) { 2 } else { 1 };
                     writes.vector.push((destination.first, lane, source(self, source_index, 0, lane)?));
                 }
             }
@@ -409,9 +401,9 @@ impl CodeBuilder<'_> {
                         Ok::<_, HaltReason>([source(builder, place, 0, lane)?, high])
                     };
                     let (a, b) = (words(self, first)?, words(self, first + 1)?);
-                    let truth = self.compare_values(state, relation, kind, a, b)?;
-                    if self.decide_nonzero(state, truth)? {
-                        mask |= lane_bit(state, lane);
+                    let truth = self.compare_values(relation, kind, a, b)?;
+                    if self.decide_nonzero(truth)? {
+                        mask |= lane_bit(&self.state, lane);
                     }
                 }
                 if has_mask_operand {
@@ -427,8 +419,8 @@ impl CodeBuilder<'_> {
                 require_operands(instruction, 3)?;
                 let destination = vector_registers_at(instruction, 0)?;
                 for lane in active {
-                    let mask = state.require_constant(source(self, 1, 0, lane)?)?;
-                    let number = state.lanes.get(lane).copied().map_or(0, u32::from);
+                    let mask = require_constant(source(self, 1, 0, lane)?)?;
+                    let number = self.state.lanes.get(lane).copied().map_or(0, u32::from);
                     let below = match (high, number) {
                         (false, 32..) => u32::MAX,
                         (false, number) => (1_u32 << number) - 1,

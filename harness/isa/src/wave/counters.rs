@@ -1,10 +1,10 @@
 //! Outstanding operations, their counters, and the operations that a wait completes.
 
-use super::{CodeBuilder, HaltReason, WaveState, unsupported};
+use super::{CodeBuilder, HaltReason, unsupported};
 use crate::code::WaveStep;
 use crate::family::Generation;
 use crate::opcode::{MemoryPath, WaitCounter};
-use crate::text::{MachineInstruction, MachineOperand};
+use crate::text::MachineOperand;
 
 /// An issued operation that may be incomplete.
 #[derive(Clone, Debug)]
@@ -49,11 +49,8 @@ pub(super) fn operation_counters(
 
 impl CodeBuilder<'_> {
     /// Executes `s_waitcnt vmcnt(0) lgkmcnt(0)`.
-    pub(super) fn execute_waitcnt(
-        &mut self,
-        state: &mut WaveState,
-        instruction: &MachineInstruction,
-    ) -> Result<(), HaltReason> {
+    pub(super) fn execute_waitcnt(&mut self) -> Result<(), HaltReason> {
+        let instruction = self.instruction;
         let mut waits = Vec::new();
         for (name, count) in &instruction.modifiers.values {
             let counter = match name.as_str() {
@@ -67,18 +64,14 @@ impl CodeBuilder<'_> {
             waits.push((counter, count.ok_or_else(|| unsupported(format!("a wait for `{name}`")))?));
         }
         for (counter, count) in waits {
-            self.complete_operations(state, instruction.line, counter, count);
+            self.complete_operations(instruction.line, counter, count);
         }
         Ok(())
     }
 
     /// Executes `s_wait_loadcnt 0x0` or `s_waitcnt_vscnt null, 0x0`.
-    pub(super) fn execute_counter_wait(
-        &mut self,
-        state: &mut WaveState,
-        instruction: &MachineInstruction,
-        counters: &[WaitCounter],
-    ) -> Result<(), HaltReason> {
+    pub(super) fn execute_counter_wait(&mut self, counters: &[WaitCounter]) -> Result<(), HaltReason> {
+        let instruction = self.instruction;
         let count = match instruction.operands.as_slice() {
             [MachineOperand::Number(count)] | [MachineOperand::Null, MachineOperand::Number(count)] => {
                 usize::try_from(*count).ok()
@@ -89,12 +82,12 @@ impl CodeBuilder<'_> {
         match counters {
             // Two counts in one number: loads or stores from bit 8 on, LDS in bits 0 to 5.
             [first, second] => {
-                self.complete_operations(state, instruction.line, *first, (count >> 8) & 0x3f);
-                self.complete_operations(state, instruction.line, *second, count & 0x3f);
+                self.complete_operations(instruction.line, *first, (count >> 8) & 0x3f);
+                self.complete_operations(instruction.line, *second, count & 0x3f);
             }
             _ => {
                 for counter in counters {
-                    self.complete_operations(state, instruction.line, *counter, count);
+                    self.complete_operations(instruction.line, *counter, count);
                 }
             }
         }
@@ -102,9 +95,10 @@ impl CodeBuilder<'_> {
     }
 
     /// Waits until at most `count` operations are outstanding on a counter.
-    fn complete_operations(&mut self, state: &mut WaveState, line: u32, counter: WaitCounter, count: usize) {
+    fn complete_operations(&mut self, line: u32, counter: WaitCounter, count: usize) {
         let counter = effective_counter(self.generation, counter);
-        let candidates: Vec<usize> = state
+        let candidates: Vec<usize> = self
+            .state
             .outstanding
             .iter()
             .enumerate()
@@ -113,7 +107,7 @@ impl CodeBuilder<'_> {
             .collect();
         let out_of_order = candidates
             .iter()
-            .any(|index| state.outstanding.get(*index).is_some_and(|known| known.out_of_order));
+            .any(|index| self.state.outstanding.get(*index).is_some_and(|known| known.out_of_order));
         let completed_count = match (count, out_of_order) {
             (0, _) => candidates.len(),
             (_, true) => 0,
@@ -121,7 +115,7 @@ impl CodeBuilder<'_> {
         };
         // A flat access of memory is complete when its first counter reaches the value.
         let has_first_counter = |index: &usize| {
-            state.outstanding.get(*index).is_some_and(|known| known.counters.first() == Some(&counter))
+            self.state.outstanding.get(*index).is_some_and(|known| known.counters.first() == Some(&counter))
         };
         let completed: Vec<usize> = candidates
             .get(..completed_count)
@@ -131,9 +125,9 @@ impl CodeBuilder<'_> {
             .filter(has_first_counter)
             .collect();
         let accesses: Vec<u16> =
-            completed.iter().filter_map(|index| state.outstanding.get(*index)?.access).collect();
+            completed.iter().filter_map(|index| self.state.outstanding.get(*index)?.access).collect();
         for index in completed.iter().rev() {
-            state.outstanding.remove(*index);
+            self.state.outstanding.remove(*index);
         }
         if !accesses.is_empty() {
             self.code.nodes.push(WaveStep::Wait { line, accesses });
