@@ -427,7 +427,7 @@ impl InputChoice {
                 };
                 if is_decided {
                     all.extend(found.inputs.iter().copied().filter(is_part));
-                    race.get_or_insert_with(|| found.to_grid_finding());
+                    race.get_or_insert_with(|| found.without_inputs());
                 }
             }
         }

@@ -23,7 +23,6 @@ use crate::emit::{self, COUNT_REGISTER, END_LABEL};
 use crate::round::{Emitted, EmittedThread, Round, Segment, SharedMemoryFacts};
 use crate::state::{ActiveLoop, PathState, SymbolicFrame};
 use crate::value::{NumberDomain, OrderRelation, SymbolicNumber, SymbolicTruth, SymbolicValue};
-use entry_point::interlock::InterlockState;
 use entry_point::layout::{MemoryCell, ObjectId};
 use entry_point::{
     DeadlinePredicate, FindingCause, InvocationId, LiftFinding, Problem, Refusal, malformed, undefined_result,
@@ -135,19 +134,9 @@ impl<'a> Executor<'a> {
         let frame = self.new_frame(function, 0)?;
         let state = PathState {
             frames: vec![frame],
-            memory: Rc::default(),
-            ranges: Rc::default(),
-            definitions: Rc::default(),
-            decided_comparisons: Rc::default(),
             next_register: FIRST_FREE_REGISTER,
             next_object: 1,
-            effects: 0,
-            writes: 0,
-            updates: Rc::default(),
-            performed_rmws: Rc::default(),
-            forks: 0,
-            is_suspected: false,
-            interlock: InterlockState::Before,
+            ..PathState::default()
         };
         let label = self.new_label();
         self.pending.push(PendingPath { segment: 0, label, state });

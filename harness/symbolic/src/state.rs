@@ -72,7 +72,7 @@ pub(crate) struct SymbolicFrame {
     pub result: u32,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct PathState {
     pub frames: Vec<SymbolicFrame>,
     pub memory: Rc<PrivateMemory>,

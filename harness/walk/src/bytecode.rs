@@ -107,7 +107,7 @@ pub(super) struct ExtractOp {
 }
 
 /// An access chain with constant offset and dynamic indices.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct AccessChainOp {
     /// The pointee types before and after the chain.
     pub base: u32,

@@ -351,15 +351,7 @@ impl Decoder<'_, '_> {
 /// Decodes a chain of constant offsets and array indices; returns `None` for others.
 fn decode_chain(program: &DecodedProgram<'_>, base: u32, indices: &[u32]) -> Option<AccessChainOp> {
     let (_, base) = program.pointee_of(program.type_of(base))?;
-    let mut all = AccessChainOp {
-        base,
-        ty: base,
-        offset: 0,
-        coherent: false,
-        is_out_of_bounds: false,
-        stride: 0,
-        indices: Vec::new(),
-    };
+    let mut all = AccessChainOp { base, ty: base, ..AccessChainOp::default() };
     for id in indices {
         let known = program.specialized.constant_number(*id);
         let ty = std::mem::take(&mut all.ty);

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use entry_point::layout::element_names;
 use entry_point::question::{Claim, resolve_claim};
-use entry_point::{AnalysisOptions, FindingCause, FindingKind, Problem, Refusal};
+use entry_point::{AnalysisOptions, FindingCause, FindingKind, InvocationId, Problem, Refusal};
 use spirv_reader::{SourcePosition, SpirvModule};
 
 use super::influence::InputInfluence;
@@ -13,7 +13,7 @@ use super::race_classes::classify_races;
 use super::report::{CoverageLimit, FinalBuffer, GridFinding, GridReport, GridSpot, GridVerdict};
 use super::schedule::{MAX_STEPS, SchedulePolicy};
 use super::setup::{MAX_INVOCATIONS, with_interpreter};
-use super::state::{Interpreter, WalkSetup};
+use super::state::{Interpreter, SiteFinding, WalkSetup};
 use super::trial::blocked_lines;
 
 /// Schedules to explore if the kernel is schedule-dependent and no number was requested.
@@ -325,18 +325,41 @@ fn differing_element(
     first.iter().zip(now).find_map(differs)
 }
 
+impl Interpreter<'_> {
+    /// Returns a finding with its source positions, and with the inputs that it depends on.
+    pub(super) fn to_grid_finding(&self, found: &SiteFinding) -> GridFinding {
+        let spot = |(site, invocation, writes): &(u32, InvocationId, Option<bool>)| {
+            let (line, place) = self.program.source_place(*site);
+            GridSpot { line, place, invocation: *invocation, writes: *writes }
+        };
+        let (kind, influence) = (found.cause.kind(), &self.influence);
+        let mut sites: Vec<u32> = found.at.iter().map(|at| at.0).collect();
+        sites.sort_unstable();
+        let is_decided = |at: &(u32, InvocationId, Option<bool>)| influence.inputs_at_site(at.0) != 0;
+        let has_decided = found.at.iter().any(is_decided);
+        GridFinding {
+            element: found.element.clone(),
+            inputs: influence.inputs_of(kind, found.inputs),
+            control: influence.control_inputs(kind),
+            blocks: sites.iter().filter_map(|site| self.program.block_of(*site)).collect(),
+            sites,
+            has_read: found.at.iter().any(|at| at.2 == Some(false) || has_decided && !is_decided(at)),
+            is_keyed: self.is_keyed_race(found),
+            ..GridFinding::new(found.cause, found.message.clone(), found.at.iter().map(spot).collect())
+        }
+    }
+}
+
 fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
     for found in &machine.findings {
-        let at = machine.grid_spots(found);
+        let finding = machine.to_grid_finding(found);
+        let kind = finding.kind;
         let lines = |at: &[GridSpot]| {
             // Schedules differ in where others stop while an invocation repeats its loop.
-            let at =
-                if found.cause.kind() == FindingKind::Hang { at.get(..1).unwrap_or_default() } else { at };
+            let at = if kind == FindingKind::Hang { at.get(..1).unwrap_or_default() } else { at };
             let source_line = |spot: &GridSpot| machine.program.module.source_line(spot.line);
             let line = |spot: &GridSpot| match source_line(spot) {
-                Some(source) if found.cause.kind() == FindingKind::Hang => {
-                    (source.line, SourcePosition::Module)
-                }
+                Some(source) if kind == FindingKind::Hang => (source.line, SourcePosition::Module),
                 _ => (spot.line, spot.place),
             };
             let mut lines: Vec<_> = at.iter().map(line).collect();
@@ -344,24 +367,13 @@ fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
             lines.sort_unstable();
             lines
         };
-        let kind = found.cause.kind();
         let is_equal = |cause| cause == FindingCause::EqualStores;
         let known = findings.iter().any(|known| {
             (known.kind, is_equal(known.cause)) == (kind, is_equal(found.cause))
-                && lines(&known.at) == lines(&at)
+                && lines(&known.at) == lines(&finding.at)
         });
         if !known && findings.len() < MAX_FINDINGS {
-            let mut sites: Vec<u32> = found.at.iter().map(|at| at.0).collect();
-            sites.sort_unstable();
-            let influence = &machine.influence;
-            findings.push(GridFinding {
-                inputs: influence.inputs_of(kind, found.inputs),
-                control: influence.control_inputs(kind),
-                blocks: sites.iter().filter_map(|site| machine.program.block_of(*site)).collect(),
-                sites,
-                element: found.element.clone(),
-                ..GridFinding::new(found.cause, found.message.clone(), at)
-            });
+            findings.push(finding);
         }
     }
 }

@@ -9,11 +9,12 @@ use spirv_reader::{SourcePosition, SpirvModule, SpirvOperation, Stage};
 const MAX_RANGES: usize = 8;
 
 /// The outcome of a walk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GridVerdict {
     /// At least one finding.
     Racy,
     /// No finding, within the reported coverage.
+    #[default]
     Clean,
     /// No finding, but a limit ended the walk.
     Undecided,
@@ -53,6 +54,10 @@ pub struct GridFinding {
     /// The numbers of its instructions, and of the labels of their blocks.
     pub sites: Vec<u32>,
     pub blocks: Vec<u32>,
+    /// True if one of its accesses reads, or if inputs decide the place of only one.
+    pub has_read: bool,
+    /// True for a race in workgroup memory of an atomic at a place that inputs decide and a plain access at another one.
+    pub is_keyed: bool,
 }
 
 impl GridFinding {
@@ -60,7 +65,13 @@ impl GridFinding {
     pub fn new(cause: FindingCause, message: String, at: Vec<GridSpot>) -> GridFinding {
         let (inputs, control, sites, blocks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (kind, element) = (cause.kind(), String::new());
-        GridFinding { kind, cause, element, message, at, inputs, control, sites, blocks }
+        let (has_read, is_keyed) = (false, false);
+        GridFinding { kind, cause, element, message, at, inputs, control, sites, blocks, has_read, is_keyed }
+    }
+
+    /// Returns the finding as one that depends on no assumed input.
+    pub fn without_inputs(&self) -> GridFinding {
+        GridFinding::new(self.cause, self.message.clone(), self.at.clone())
     }
 
     /// Returns the two invocations of a race.
@@ -182,7 +193,7 @@ pub struct FinalBuffer {
 }
 
 /// The result of analyzing one kernel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct GridReport {
     /// The name of the entry point.
     pub entry: String,
@@ -277,37 +288,7 @@ impl GridReport {
         local_size: [u32; 3],
         subgroup_size: u32,
     ) -> GridReport {
-        GridReport {
-            entry,
-            stage,
-            grid,
-            local_size,
-            subgroup_size,
-            workgroups: Vec::new(),
-            verdict: GridVerdict::Clean,
-            refusal: None,
-            findings: Vec::new(),
-            is_schedule_dependent: false,
-            model: None,
-            has_unordered_interlock: false,
-            has_partial_subgroups: false,
-            schedules: 0,
-            steps: 0,
-            accessed_bytes: 0,
-            shadow_bytes: 0,
-            final_buffers: Vec::new(),
-            two_workgroup_finding: None,
-            open_findings: Vec::new(),
-            chosen_inputs: Vec::new(),
-            limits: Vec::new(),
-            exceeded: Vec::new(),
-            needs: Vec::new(),
-            is_open_by_share: false,
-            order_dependent_element: None,
-            unreached: BTreeSet::new(),
-            blocked: Vec::new(),
-            reached: Vec::new(),
-        }
+        GridReport { entry, stage, grid, local_size, subgroup_size, ..GridReport::default() }
     }
 }
 

@@ -12,7 +12,7 @@ use entry_point::{AnalysisOptions, FindingCause, FindingKind, Refusal};
 
 use super::influence::InputInfluence;
 use super::program::DecodedProgram;
-use super::report::{Blocked, FindingKey, GridFinding, GridSpot, kind_group};
+use super::report::{Blocked, FindingKey, GridFinding};
 use super::schedule::SchedulePolicy;
 use super::setup;
 use super::state::{Interpreter, SiteFinding};
@@ -38,7 +38,7 @@ pub struct Trial {
     /// The inputs that decide branches, addresses or operands.
     pub influential: BTreeSet<usize>,
     /// The findings, with what each depends on.
-    pub findings: BTreeMap<FindingKey, TrialFinding>,
+    pub findings: BTreeMap<FindingKey, GridFinding>,
     /// The inputs that keep lines from being reached, with these lines.
     pub blocked: Vec<Blocked>,
     /// The numbers that each input is compared with.
@@ -51,36 +51,6 @@ pub struct Trial {
     pub exceeded_buffers: usize,
     /// Number of steps.
     pub steps: u64,
-}
-
-/// The inputs that a finding of one walk depends on.
-#[derive(Clone, Debug, Default)]
-pub struct TrialFinding {
-    /// The assumed inputs that its values or addresses depend on.
-    pub inputs: Vec<usize>,
-    /// The assumed inputs that decided a branch before it, if the kind may be due to that.
-    pub control: Vec<usize>,
-    /// True if one of its accesses reads, or if inputs decide the place of only one.
-    pub has_read: bool,
-    /// See [`Interpreter::is_keyed_race`].
-    pub is_keyed: bool,
-    /// The blocks of its instructions.
-    pub blocks: Vec<u32>,
-    /// The description, as one sentence.
-    pub message: String,
-    /// True if its address is in no buffer.
-    pub is_in_no_buffer: bool,
-    /// The positions.
-    pub at: Vec<GridSpot>,
-    pub cause: Option<FindingCause>,
-}
-
-impl TrialFinding {
-    /// Returns the finding without the inputs that it depends on.
-    pub fn to_grid_finding(&self) -> GridFinding {
-        let cause = self.cause.unwrap_or(FindingCause::Unordered);
-        GridFinding::new(cause, self.message.clone(), self.at.clone())
-    }
 }
 
 impl Trial {
@@ -132,7 +102,7 @@ impl Trial {
     }
 
     /// Returns the findings that another choice of inputs may not have.
-    pub fn suspicious_findings(&self) -> impl Iterator<Item = &TrialFinding> {
+    pub fn suspicious_findings(&self) -> impl Iterator<Item = &GridFinding> {
         self.findings.values().filter(|found| !found.inputs.is_empty() || !found.control.is_empty())
     }
 }
@@ -382,28 +352,18 @@ pub fn probe_launch(
 /// See [`super::analyze_grid`]; limits are not errors.
 pub fn run_trial(module: &SpirvModule, options: &AnalysisOptions, most: u64) -> Result<Trial, Refusal> {
     walk_once(module, options, most, |machine, is_complete| {
-        let mut findings: BTreeMap<FindingKey, TrialFinding> = BTreeMap::new();
+        let mut findings: BTreeMap<FindingKey, GridFinding> = BTreeMap::new();
         let influence = &machine.influence;
         let has_race = machine.findings.iter().any(|found| found.cause.kind().is_race());
         let is_secondary = |found: &&SiteFinding| !(has_race && found.cause == FindingCause::StoredUnwritten);
         for found in machine.findings.iter().filter(is_secondary) {
-            let mut sites: Vec<u32> = found.at.iter().map(|at| at.0).collect();
-            sites.sort_unstable();
-            let blocks = sites.iter().filter_map(|site| machine.program.block_of(*site)).collect();
-            let kind = found.cause.kind();
-            let key = (kind_group(kind), sites);
-            let known = findings.entry(key).or_default();
-            known.inputs.extend(influence.inputs_of(kind, found.inputs));
-            known.blocks = blocks;
-            known.message.clone_from(&found.message);
-            known.cause = Some(found.cause);
-            known.at = machine.grid_spots(found);
-            known.is_in_no_buffer = found.cause == FindingCause::NoBuffer;
-            known.control = influence.control_inputs(kind);
-            let is_decided = |at: &(u32, _, _)| influence.inputs_at_site(at.0) != 0;
-            let has_decided = found.at.iter().any(is_decided);
-            known.has_read |= found.at.iter().any(|at| at.2 == Some(false) || has_decided && !is_decided(at));
-            known.is_keyed |= machine.is_keyed_race(found);
+            let mut finding = machine.to_grid_finding(found);
+            if let Some(known) = findings.remove(&finding.finding_key()) {
+                finding.inputs.splice(..0, known.inputs);
+                finding.has_read |= known.has_read;
+                finding.is_keyed |= known.is_keyed;
+            }
+            findings.insert(finding.finding_key(), finding);
         }
         let reached = machine.blocks_entered(1);
         let deciding = influence.branches.values().chain(influence.sites.values());

@@ -83,7 +83,7 @@ pub(super) fn result_taint(instruction: Instruction, numbers: &[(u64, Taint)], b
 }
 
 /// A pointer into a memory object.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ConcretePointer {
     /// Index of a shared object, or with [`PRIVATE_TAG`] of an object of the invocation.
     pub object: u32,
@@ -108,17 +108,7 @@ pub(super) const NULL_OBJECT: u32 = PRIVATE_TAG - 1;
 
 impl ConcretePointer {
     pub fn at_object_start(object: u32, ty: u32) -> ConcretePointer {
-        ConcretePointer {
-            object,
-            offset: 0,
-            ty,
-            matrix_stride: 0,
-            row_major: false,
-            coherent: false,
-            is_out_of_bounds: false,
-            taint: 0,
-            stride: 0,
-        }
+        ConcretePointer { object, ty, ..ConcretePointer::default() }
     }
 
     pub fn null_pointer(ty: u32, taint: Taint) -> ConcretePointer {

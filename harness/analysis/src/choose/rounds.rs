@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::search::{InputSearch, set_scalar};
 use entry_point::FindingKind;
 use entry_point::input_place::{AssumedInput, InputKind, InputPlace};
-use walk::{FindingKey, GridFinding, TrialFinding};
+use walk::{FindingKey, GridFinding};
 
 /// Upper bound on the numbers that are changed one at a time.
 const MAX_BOUNDS: usize = 4;
@@ -77,7 +77,7 @@ impl InputSearch<'_> {
             set_scalar(&mut options, &input, 2 * u64::from(tile));
         }
         let at = self.try_with_steps(options, MAX_RETRY_STEPS)?;
-        let is_certain = |found: &TrialFinding| found.inputs.is_empty() && found.control.is_empty();
+        let is_certain = |found: &GridFinding| found.inputs.is_empty() && found.control.is_empty();
         let races =
             self.trials[at].1.findings.iter().filter(|(key, found)| key.0.is_race() && is_certain(found));
         (races.count() > 0 && self.is_conventional(at)).then_some(at)
@@ -107,7 +107,7 @@ impl InputSearch<'_> {
             let (is_conventional, trial) = (self.is_conventional(trial), &self.trials[trial].1);
             let is_known =
                 |key: &FindingKey| others.iter().any(|at| self.trials[*at].1.has_finding_like(key));
-            let is_of_extents = |found: &TrialFinding| {
+            let is_of_extents = |found: &GridFinding| {
                 !found.inputs.is_empty() && found.inputs.iter().all(|input| extents.contains(input))
             };
             let mut races = trial
@@ -115,7 +115,7 @@ impl InputSearch<'_> {
                 .iter()
                 .filter(|(key, found)| key.0 == FindingKind::Race && is_of_extents(found) && !is_known(key));
             if let Some((_, race)) = races.next().filter(|_| trial.is_complete && is_conventional) {
-                return Some((race.inputs.clone(), race.to_grid_finding()));
+                return Some((race.inputs.clone(), race.without_inputs()));
             }
             extents.reverse();
         }
@@ -142,7 +142,7 @@ impl InputSearch<'_> {
                 }
                 let at = self.try_inputs(options)?;
                 let trial = &self.trials[at].1;
-                let is_of_numbers = |found: &TrialFinding| found.inputs.iter().all(|at| numbers.contains(at));
+                let is_of_numbers = |found: &GridFinding| found.inputs.iter().all(|at| numbers.contains(at));
                 let is_known =
                     |key: &FindingKey| others.iter().any(|other| self.trials[*other].1.has_finding_like(key));
                 let mut races = trial.findings.iter().filter(|(key, found)| {
@@ -150,7 +150,7 @@ impl InputSearch<'_> {
                 });
                 let is_regular = trial.is_complete && self.is_conventional(at);
                 if let Some((_, race)) = races.next().filter(|_| is_regular) {
-                    let mut race = race.to_grid_finding();
+                    let mut race = race.without_inputs();
                     let options = &self.trials[at].0;
                     let inputs = numbers.iter().filter_map(|at| options.assumed.get(*at));
                     let values: Vec<String> = inputs
@@ -199,7 +199,7 @@ impl InputSearch<'_> {
                     continue;
                 }
             }
-            return Some((race.inputs.clone(), race.to_grid_finding()));
+            return Some((race.inputs.clone(), race.without_inputs()));
         }
         None
     }

@@ -12,8 +12,8 @@ use crate::counters::CounterUse;
 use entry_point::assumed::separate_scalars;
 use entry_point::input_place::{AssumedInput, InputKind, InputPlace, SetBinding};
 use entry_point::inputs::{AddressInput, DEFAULT_BYTES, ImageInput, TexelInput, default_image, fill_bytes};
-use entry_point::{AnalysisOptions, FindingKind};
-use walk::{FindingKey, Trial, TrialFinding, run_trial};
+use entry_point::{AnalysisOptions, FindingCause, FindingKind};
+use walk::{FindingKey, GridFinding, Trial, run_trial};
 
 /// Upper bounds on the trials, on the steps of one trial and of all.
 const MAX_TRIALS: usize = 120;
@@ -324,7 +324,7 @@ impl InputSearch<'_> {
         let mut trial = run_trial(self.module, &options, most).ok()?;
         if self.conventions.is_satisfied_by(&options) {
             for ((kind, _), found) in trial.findings.iter_mut() {
-                let TrialFinding { inputs, control, has_read, .. } = found;
+                let GridFinding { inputs, control, has_read, .. } = found;
                 self.conventions.remove_settled((*kind, *has_read), inputs, control);
             }
         }
@@ -393,7 +393,7 @@ impl InputSearch<'_> {
             let options = self.uniform_choice(start, (count, 1.0), false);
             let Ok(trial) = run_trial(self.module, &options, MAX_TRIAL_STEPS) else { return };
             self.steps += trial.steps.max(10_000);
-            let through = trial.findings.values().filter(|found| found.is_in_no_buffer);
+            let through = trial.findings.values().filter(|found| found.cause == FindingCause::NoBuffer);
             let mut inputs: BTreeSet<usize> =
                 through.flat_map(|found| found.inputs.iter().copied()).collect();
             inputs.retain(|at| is_candidate(&start.assumed, *at));
