@@ -20,7 +20,6 @@ mod proof;
 mod race;
 mod records;
 mod sizes;
-mod trace;
 mod unused_inputs;
 
 pub use choose::{InputChoice, InputGrid, InputMode, InputNeeds, choose_inputs};
@@ -31,5 +30,4 @@ pub use entry_options::{
 pub use minimize::minimize_race;
 pub use race::{AnalysisRequest, EntryAnswer, ProofMode, RacePhase, SaveInputs, analyze, analyze_module};
 pub use records::{needed_record, needed_sentence, race_line, refused_line};
-pub use trace::trace_record;
 pub use unused_inputs::{resolve_names, unused_inputs};

@@ -66,5 +66,4 @@ pub use report::{
 };
 pub use setup::MAX_INVOCATIONS;
 pub use trace::trace_finding;
-pub use trace_recorder::{FindingStep, FindingTrace, StepEffect};
 pub use trial::{LaunchProbe, Trial, probe_launch, run_trial};

@@ -5,9 +5,10 @@
 //! is the last access of the other whose epoch its clock includes: all earlier ones happen before too.
 
 use litmus::StorageClass;
-use spirv_reader::{SpirvModule, SpirvOperation, SpirvType, is_synthetic_name};
+use results::wire::{TraceEffectRecord, TraceRecord, TraceStepRecord};
+use spirv_reader::{SourcePosition, SpirvModule, SpirvOperation, SpirvType, is_synthetic_name};
 
-use entry_point::{AnalysisOptions, InvocationId, Refusal};
+use entry_point::{AnalysisOptions, InvocationId, Refusal, source_location};
 
 use super::explore::DEFAULT_SCHEDULES;
 use super::happens_before::Epoch;
@@ -18,22 +19,25 @@ use super::setup::with_interpreter;
 use super::slots::gather_slots;
 use super::state::{Interpreter, InvocationCtx, InvocationState};
 use super::step::{Step, StepInterrupt};
-use super::trace_recorder::{FindingStep, FindingTrace, MAX_STEPS, StepEffect, TraceRecorder};
+use super::trace_recorder::{MAX_STEPS, TraceRecorder};
 use super::value::{ConcretePointer, ConcreteValue, NULL_OBJECT, PRIVATE_TAG};
 
 /// Upper bound on the numbers of a value that is shown.
 const MAX_NUMBERS: u64 = 16;
+/// Upper bound on the steps of one schedule.
+const MAX_WALK: u64 = 50_000_000;
 
-/// Returns the steps of the invocations of a finding; `None` if no schedule of the walk shows it.
+/// Returns the steps of the invocations of a finding, with its inputs; `None` if no schedule of the walk shows it. `file` is
+/// the name of the module's file.
 ///
 /// # Errors
 /// See [`super::analyze_grid`].
 pub fn trace_finding(
+    file: &str,
     module: &SpirvModule,
     options: &AnalysisOptions,
     finding: &GridFinding,
-    most: u64,
-) -> Result<Option<FindingTrace>, Refusal> {
+) -> Result<Option<TraceRecord>, Refusal> {
     let entry = module.find_entry(options.entry.as_deref())?;
     let mut invocations: Vec<InvocationId> = finding.at.iter().map(|spot| spot.invocation).collect();
     invocations.dedup();
@@ -41,10 +45,13 @@ pub fn trace_finding(
     with_interpreter(module, options, entry, |first| {
         let size = first.setup.numbering().workgroup_size;
         let number = |id: &InvocationId| id.workgroup_index * size + id.local_index;
+        let names = invocations.iter().map(ToString::to_string).collect();
         let recorder = TraceRecorder {
+            file: file.to_owned(),
             numbers: invocations.iter().map(number).collect(),
             sites: finding.sites.clone(),
-            trace: FindingTrace { invocations: invocations.clone(), ..FindingTrace::default() },
+            trace: TraceRecord { invocations: names, steps: Vec::new(), is_cut_off: false },
+            last_place: (0, SourcePosition::Module),
             accesses: [Vec::new(), Vec::new()],
             is_done: false,
         };
@@ -53,7 +60,7 @@ pub fn trace_finding(
             machine.rotation = order as u32 + 1;
             machine.trace = Some(Box::new(recorder.clone()));
             // A limit or a refusal may come after the finding.
-            let walked = machine.run_schedule(SchedulePolicy::for_schedule(order, options.seed), most);
+            let walked = machine.run_schedule(SchedulePolicy::for_schedule(order, options.seed), MAX_WALK);
             if let Some(found) = machine.trace.filter(|recorder| recorder.is_done) {
                 return Ok(Some(found.trace));
             }
@@ -102,19 +109,19 @@ impl Interpreter<'_> {
                         Epoch { invocation: number, workgroup, time, barrier_epoch, subgroup_start },
                     ));
                     Some(match writes {
-                        true => StepEffect::Write { element, before, after },
-                        false => StepEffect::Read { element, value: after },
+                        true => TraceEffectRecord::Write { element, before, after },
+                        false => TraceEffectRecord::Read { element, value: after },
                     })
                 }
                 Accessed::Private { name, .. } | Accessed::Register { name, .. } => {
-                    Some(StepEffect::Variable { name, value: after })
+                    Some(TraceEffectRecord::Variable { name, value: after })
                 }
             });
         } else if let Some(named) = self.named_result(ctx, site).filter(|_| result.is_ok()) {
             effects.push(named);
         }
-        effects.extend(is_waiting.then_some(StepEffect::Wait));
-        effects.extend(matches!(result, Err(StepInterrupt::Ended)).then_some(StepEffect::End));
+        effects.extend(is_waiting.then_some(TraceEffectRecord::Wait));
+        effects.extend(matches!(result, Err(StepInterrupt::Ended)).then_some(TraceEffectRecord::End));
         self.add_trace_step(ctx, site, effects, access);
         result
     }
@@ -123,7 +130,7 @@ impl Interpreter<'_> {
         &mut self,
         ctx: &InvocationCtx<'_>,
         site: u32,
-        effects: Vec<StepEffect>,
+        effects: Vec<TraceEffectRecord>,
         access: Option<(StorageClass, Epoch)>,
     ) {
         let invocation = &ctx.workgroup.invocations[ctx.index];
@@ -141,13 +148,15 @@ impl Interpreter<'_> {
             invocation.views[*class].ordering.before.includes_epoch(own_workgroup, epoch)
         };
         let seen = recorder.accesses[1 - own].iter().rev().find(is_seen).map(|(step, ..)| *step);
+        let (last_line, last_place) = std::mem::replace(&mut recorder.last_place, (line, place));
+        let is_same_place = if line > 0 { last_line == line } else { last_place == place };
         let steps = &mut recorder.trace.steps;
-        let is_place = |step: &FindingStep| if line > 0 { step.line == line } else { step.place == place };
         let has_room = steps.len() < MAX_STEPS;
-        match steps.last_mut().filter(|last| last.invocation == own && last.seen == seen && is_place(last)) {
+        match steps.last_mut().filter(|last| last.invocation == own && last.seen == seen && is_same_place) {
             Some(last) => last.effects.extend(effects),
             None if has_room => {
-                steps.push(FindingStep { invocation: own, line, place, effects, seen });
+                let (file, line) = source_location(&recorder.file, self.program.module, line, place);
+                steps.push(TraceStepRecord { invocation: own, file, line, effects, seen });
             }
             None => recorder.trace.is_cut_off = true,
         }
@@ -244,7 +253,7 @@ impl Interpreter<'_> {
     }
 
     /// Returns the value of a result that has a name in the source.
-    fn named_result(&self, ctx: &InvocationCtx<'_>, site: u32) -> Option<StepEffect> {
+    fn named_result(&self, ctx: &InvocationCtx<'_>, site: u32) -> Option<TraceEffectRecord> {
         let program = self.program;
         let frame = ctx.workgroup.invocations[ctx.index].frames.last()?;
         let function = program.functions.get(frame.function)?;
@@ -256,7 +265,7 @@ impl Interpreter<'_> {
             return None;
         }
         let value = self.value_of_id(ctx, inst.raw.result).ok()?;
-        Some(StepEffect::Variable { name: name.clone(), value: self.value_text(&value, inst.raw.ty) })
+        Some(TraceEffectRecord::Variable { name: name.clone(), value: self.value_text(&value, inst.raw.ty) })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use analysis::{EntryAnswer, ProofMode, refused_line, trace_record};
+use analysis::{EntryAnswer, ProofMode, refused_line};
 use campaign::shader::race::{RaceOptions, analyze_module};
 use campaign::shader::source::{compile_edited_text, read_editable_text};
 use entry_point::AnalysisOptions;
@@ -11,7 +11,7 @@ use entry_point::inputs::read_bound_module;
 use model::Model;
 use repair::EditableSource;
 use results::wire::{FindingRecord, RaceLine, RaceVerdict};
-use walk::GridFinding;
+use walk::{GridFinding, trace_finding};
 
 use super::error::Error;
 use super::inputs::ShaderInputs;
@@ -302,7 +302,7 @@ impl RaceDetector {
         let trace = |line: &RaceLine, options: &AnalysisOptions, findings: &[GridFinding]| {
             let finding = findings.get(self.traced_finding?)?;
             let module = read_bound_module(&source.bytes, options).ok()?;
-            trace_record(&line.file, &module, options, finding).ok()?
+            trace_finding(&line.file, &module, options, finding).ok()?
         };
         let answer = |EntryAnswer { mut line, tests, options, findings, .. }| {
             line.trace = trace(&line, &options, &findings);
