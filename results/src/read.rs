@@ -7,7 +7,6 @@
 //! read results through this module.
 
 mod check;
-pub mod herd;
 mod replay;
 mod unique_keys;
 

@@ -28,7 +28,7 @@ fn every_record_file_is_read_or_refused_with_its_line() {
                 let lines: Vec<String> = found
                     .lines
                     .iter()
-                    .map(|line| format!("{:?} on {:?}: {}\n", line.id, line.device, line.verdict.text()))
+                    .map(|line| format!("{:?} on {:?}: {}\n", line.id, line.device, line.verdict.name()))
                     .collect();
                 format!("{}incomplete: {:?}\n", lines.concat(), found.incomplete)
             }
@@ -75,7 +75,7 @@ fn hostile_names_are_escaped() {
                 assert_eq!(cases, laid.tests.len());
             }
             ReportFormat::Herd => {
-                let blocks = results::read::herd::parse_log(&text).unwrap();
+                let blocks = crate::herd::read_log(crate::herd::Rule::log, &text);
                 let logged = all[0].lines.iter().filter(|line| line.outcomes.iter().any(|o| o.count > 0));
                 assert_eq!(blocks.len(), logged.count());
             }

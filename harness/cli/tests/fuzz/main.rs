@@ -233,14 +233,6 @@ fn journals() {
     });
 }
 
-#[test]
-fn herd_logs() {
-    let (_, lines) = baseline();
-    let found = results::read::read_lines(Path::new("run.jsonl"), &lines[..], None).unwrap();
-    let log = found.lines.iter().map(results::write::herd::format_block).collect::<String>();
-    fuzz_text("herd", vec![log.into_bytes()], |text| results::read::herd::parse_log(text).is_ok());
-}
-
 /// Returns kernels with their number of bindings.
 fn kernels() -> Vec<shaders::CompiledKernel> {
     let device = sim::SimDevice::new(sim::Fault::None);
