@@ -15,7 +15,7 @@ pub(crate) use contradiction::has_invalid_results;
 
 use crate::state;
 use crate::statistics::{Drift, find_drift};
-use crate::wire::{RunLine, VerdictWord};
+use crate::wire::{RunLine, UnexpectedValues, VerdictWord};
 
 /// Number of interleaved instances, or of early reads, from which a test counts as exercised.
 pub const EXERCISED_THRESHOLD: u64 = 100;
@@ -179,7 +179,7 @@ pub struct Judgement {
     /// Every outcome of the prediction, observed or not, in the order of outcomes.
     pub rows: Vec<OutcomeCount>,
     /// Observed values that match no row.
-    pub unexpected: Vec<UnexpectedCount>,
+    pub unexpected: Vec<UnexpectedValues>,
     /// How rates changed during the run; `None` if the run was too short to test for it.
     pub drift: Option<Drift>,
 }
@@ -195,16 +195,6 @@ pub struct OutcomeCount {
     pub batches: Option<u64>,
     /// How the model classifies the outcome.
     pub predicted: PredictedOutcome,
-}
-
-/// Values that no candidate execution produces.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnexpectedCount {
-    /// An outcome that the prediction lacks (values in the order of the observables), or the raw result words
-    /// of an instance with a wrong end mark.
-    pub raw: Vec<u64>,
-    /// Number of instances with these values.
-    pub count: u64,
 }
 
 impl Judgement {
@@ -256,15 +246,15 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
         .counts
         .iter()
         .filter(|(outcome, _)| !prediction.outcomes.contains_key(outcome))
-        .map(|(outcome, count)| UnexpectedCount {
+        .map(|(outcome, count)| UnexpectedValues {
             raw: outcome.0.iter().map(|v| v.0).collect(),
             count: *count,
         });
-    let partial = observation.unexpected.iter().map(|(words, count)| UnexpectedCount {
+    let partial = observation.unexpected.iter().map(|(words, count)| UnexpectedValues {
         raw: words.iter().map(|w| u64::from(*w)).collect(),
         count: *count,
     });
-    let unexpected: Vec<UnexpectedCount> = unpredicted.chain(partial).filter(|u| u.count > 0).collect();
+    let unexpected: Vec<UnexpectedValues> = unpredicted.chain(partial).filter(|u| u.count > 0).collect();
     let interleaved = rows.iter().filter(|row| !row.predicted.serial).map(|row| row.count).sum();
     let mut judgement = Judgement {
         verdict: Verdict::Conforms,

@@ -72,6 +72,6 @@ pub mod write {
 pub use answer::{Answer, answer_question};
 pub use checksum::sources_hash;
 pub use judge::{
-    Ending, Evidence, EvidenceCheck, Judgement, OutcomeCount, Reason, Twin, UnexpectedCount, Verdict,
-    describe_excess, describe_misread, describe_weak_violations, is_weak_violation, judge, weigh_violation,
+    Ending, Evidence, EvidenceCheck, Judgement, OutcomeCount, Reason, Twin, Verdict, describe_excess,
+    describe_misread, describe_weak_violations, is_weak_violation, judge, weigh_violation,
 };

@@ -155,7 +155,7 @@ pub fn verify_record(
         return Err(format!("its `exercised` is {}, its outcomes give {exercised}", line.exercised));
     }
     if (new.verdict, &new.reason) != (line.verdict, &line.reason) {
-        let (old, new) = (line.verdict.text(), new.verdict.text());
+        let (old, new) = (line.verdict.name(), new.verdict.name());
         return Err(format!("its `verdict` is `{old}`, its outcomes give `{new}`"));
     }
     // Why a run ended early, and the order of the proofs of a violation, are not part of a prediction.
@@ -215,7 +215,7 @@ pub fn withdraw_verdict(line: &RunLine, reason: Reason, why: &str) -> RunLine {
             reason: Some(reason.name().to_owned()),
             detail: Some(format!(
                 "recorded as `{}`, which no prediction confirms: {why}",
-                line.verdict.text()
+                line.verdict.name()
             )),
             ..line.clone()
         },

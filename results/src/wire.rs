@@ -44,7 +44,7 @@ pub use report::*;
 pub use shader::*;
 pub use trace::*;
 
-use litmus::{Race, Undefinedness};
+use litmus::{Race, Undefinedness, closed_enum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -459,23 +459,25 @@ pub struct DriverRecord {
     pub version: u32,
 }
 
-/// The verdict on one test and device.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum VerdictWord {
-    /// Exercised, and no forbidden outcome was observed.
-    Conforms,
-    /// A forbidden outcome was observed.
-    Violates,
-    /// The program races.
-    Undefined,
-    /// No verdict is possible.
-    #[default]
-    Inconclusive,
-    /// The test did not run.
-    Skipped,
+closed_enum! {
+    /// The verdict on one test and device.
+    #[derive(
+        Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    )]
+    #[serde(rename_all = "lowercase")]
+    pub enum VerdictWord {
+        /// Exercised, and no forbidden outcome was observed.
+        Conforms = "conforms",
+        /// A forbidden outcome was observed.
+        Violates = "violates",
+        /// The program races.
+        Undefined = "undefined",
+        /// No verdict is possible.
+        #[default]
+        Inconclusive = "inconclusive",
+        /// The test did not run.
+        Skipped = "skipped",
+    }
 }
 
 impl RunLine {
@@ -487,19 +489,6 @@ impl RunLine {
     /// Returns the assertion about a shader's contents that failed.
     pub fn broken_claim(&self) -> Option<&ClaimRecord> {
         self.shader.as_ref()?.claim.as_ref().filter(|claim| claim.broken > 0)
-    }
-}
-
-impl VerdictWord {
-    /// The word as published.
-    pub fn text(self) -> &'static str {
-        match self {
-            VerdictWord::Conforms => "conforms",
-            VerdictWord::Violates => "violates",
-            VerdictWord::Undefined => "undefined",
-            VerdictWord::Inconclusive => "inconclusive",
-            VerdictWord::Skipped => "skipped",
-        }
     }
 }
 
@@ -537,7 +526,8 @@ pub struct RunOutcome {
 /// Values that no candidate execution produces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnexpectedValues {
-    /// The values as read back.
+    /// The values as read back: an outcome that the prediction lacks, in the order of the observables, or the result words
+    /// of an instance with a wrong end mark.
     pub raw: Vec<u64>,
     /// Number of instances with them.
     pub count: u64,

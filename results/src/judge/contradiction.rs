@@ -52,7 +52,7 @@ pub fn find_contradiction(line: &RunLine) -> Option<String> {
         }
         _ => return None,
     };
-    Some(format!("the verdict does not follow from the counts: `{}` {contradiction}", line.verdict.text()))
+    Some(format!("the verdict does not follow from the counts: `{}` {contradiction}", line.verdict.name()))
 }
 
 /// Returns true if the forbidden results of an inconclusive record are not evidence: those of a device that

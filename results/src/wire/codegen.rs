@@ -1,6 +1,7 @@
 //! Records of `codegen`: compiled kernels, preserved orders, effects of relaxations, and explored machine
 //! code.
 
+use litmus::closed_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -131,22 +132,24 @@ pub struct CodegenOrdered {
     pub is_merged: bool,
 }
 
-/// Whether code implements an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CodegenOrderVerdict {
-    /// The code orders what the source does not.
-    Stronger,
-    /// All required operations are present.
-    Kept,
-    /// Some of them are present.
-    Weakened,
-    /// No operation orders the two accesses, or they are in the opposite order.
-    Lost,
-    /// The requirement is unknown, or the accesses cannot be identified in the text.
-    Unknown,
-    /// No table covers what orders them, such as workgroup memory or control barriers of some vendors.
-    NotCovered,
+closed_enum! {
+    /// Whether code implements an order.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum CodegenOrderVerdict {
+        /// The code orders what the source does not.
+        Stronger = "stronger",
+        /// All required operations are present.
+        Kept = "kept",
+        /// Some of them are present.
+        Weakened = "weakened",
+        /// No operation orders the two accesses, or they are in the opposite order.
+        Lost = "lost",
+        /// The requirement is unknown, or the accesses cannot be identified in the text.
+        Unknown = "unknown",
+        /// No table covers what orders them, such as workgroup memory or control barriers of some vendors.
+        NotCovered = "not covered",
+    }
 }
 
 /// A statistic of the driver.
@@ -254,20 +257,22 @@ pub struct CodegenExploreLine {
     pub replay: String,
 }
 
-/// Whether machine code can produce a forbidden outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CodegenExploreVerdict {
-    /// No placement and no interleaving produces one.
-    Unreachable,
-    /// Some placement and interleaving produces one.
-    Reachable,
-    /// A register is used before the load that writes it is known to be complete.
-    Hazard,
-    /// An instruction is unsupported, or there are too many states.
-    Unsupported,
-    /// Nothing was explored: the program races, the device lacks a feature, or no kernel was compiled.
-    Skipped,
+closed_enum! {
+    /// Whether machine code can produce a forbidden outcome.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum CodegenExploreVerdict {
+        /// No placement and no interleaving produces one.
+        Unreachable = "unreachable",
+        /// Some placement and interleaving produces one.
+        Reachable = "reachable",
+        /// A register is used before the load that writes it is known to be complete.
+        Hazard = "hazard",
+        /// An instruction is unsupported, or there are too many states.
+        Unsupported = "unsupported",
+        /// Nothing was explored: the program races, the device lacks a feature, or no kernel was compiled.
+        Skipped = "skipped",
+    }
 }
 
 /// An execution with a forbidden outcome.

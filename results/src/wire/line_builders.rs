@@ -4,7 +4,7 @@ use litmus::{Prediction, QuestionKind, Race, Test};
 
 use super::{
     CHECK_SCHEMA, CheckLine, CheckOutcome, DriftRecord, DriverRecord, Executions, Hashes, HsaRun, LevelWord,
-    Query, RUN_SCHEMA, RaceWord, RunLine, RunOutcome, UnexpectedValues, VerdictWord,
+    Query, RUN_SCHEMA, RaceWord, RunLine, RunOutcome, VerdictWord,
 };
 use crate::answer::answer_question;
 use crate::judge::{Judgement, Reason, Verdict, is_missing_execution};
@@ -237,11 +237,7 @@ impl RunLine {
                     hsa: None,
                 })
                 .collect(),
-            unexpected: judgement
-                .unexpected
-                .iter()
-                .map(|u| UnexpectedValues { raw: u.raw.clone(), count: u.count })
-                .collect(),
+            unexpected: judgement.unexpected.clone(),
             drift: judgement.drift.as_ref().map(|drift| DriftRecord {
                 state: state_from_outcome(test, observables, &drift.outcome),
                 earlier: drift.earlier,

@@ -1,5 +1,6 @@
 //! Records about models: the coverage matrix of clauses, and differences between two models.
 
+use litmus::closed_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,18 +40,20 @@ pub struct ClauseRow {
     pub why: Option<String>,
 }
 
-/// How the model treats a clause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum DispositionWord {
-    /// A statement of the model encodes it.
-    Encoded,
-    /// The parser or the compiler enforces it.
-    Static,
-    /// It concerns devices.
-    Device,
-    /// No program in this language can observe it.
-    NotApplicable,
+closed_enum! {
+    /// How the model treats a clause.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum DispositionWord {
+        /// A statement of the model encodes it.
+        Encoded = "encoded",
+        /// The parser or the compiler enforces it.
+        Static = "static",
+        /// It concerns devices.
+        Device = "device",
+        /// No program in this language can observe it.
+        NotApplicable = "not applicable",
+    }
 }
 
 /// A mutation of one model statement, and whether a test detects it.

@@ -55,17 +55,7 @@ impl PlanRecord {
     /// # Errors
     /// Returns an error if the record cannot be written as JSON.
     pub fn hash(&self) -> Result<String, serde_json::Error> {
-        let plain = HashedPlan {
-            schema: &self.schema,
-            tool: &self.tool,
-            plan: "",
-            seed: 0,
-            budget: &self.budget,
-            stress: &self.stress,
-            shard: &self.shard,
-            devices: &self.devices,
-            tests: &self.tests,
-        };
+        let plain = PlanRecord { plan: String::new(), seed: 0, environment: None, ..self.clone() };
         let mut hasher = blake3::Hasher::new();
         serde_json::to_writer(std::io::BufWriter::new(&mut hasher), &plain)?;
         Ok(hasher.finalize().to_hex().to_string())
@@ -113,20 +103,6 @@ impl PlanRecord {
             ..RunLine::default()
         }
     }
-}
-
-/// The part of a [`PlanRecord`] that its hash covers, with the same fields in the same order.
-#[derive(Serialize)]
-struct HashedPlan<'a> {
-    schema: &'a str,
-    tool: &'a str,
-    plan: &'a str,
-    seed: u64,
-    budget: &'a str,
-    stress: &'a str,
-    shard: &'a Option<String>,
-    devices: &'a [DeviceRecord],
-    tests: &'a [TestRecord],
 }
 
 /// Environment of a run. The host name is omitted, as records are published.

@@ -1,5 +1,6 @@
 //! The record of `race`.
 
+use litmus::closed_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -262,30 +263,26 @@ pub enum RaceWitness {
     Model,
 }
 
-/// The verdict of `race`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RaceVerdict {
-    /// At least one finding.
-    Racy,
-    /// No finding, within the stated scope.
-    Clean,
-    /// The kernel is not supported.
-    Refused,
-    /// The limit of time or steps was reached.
-    Undecided,
-    /// The answer depends on inputs that no option supplies.
-    NeedsInputs,
+closed_enum! {
+    /// The verdict of `race`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum RaceVerdict {
+        /// At least one finding.
+        Racy = "racy",
+        /// No finding, within the stated scope.
+        Clean = "clean",
+        /// The kernel is not supported.
+        Refused = "refused",
+        /// The limit of time or steps was reached.
+        Undecided = "undecided",
+        /// The answer depends on inputs that no option supplies.
+        NeedsInputs = "needs-inputs",
+    }
 }
 
 impl std::fmt::Display for RaceVerdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            RaceVerdict::Racy => "racy",
-            RaceVerdict::Clean => "clean",
-            RaceVerdict::Refused => "refused",
-            RaceVerdict::Undecided => "undecided",
-            RaceVerdict::NeedsInputs => "needs-inputs",
-        })
+        f.write_str(self.name())
     }
 }

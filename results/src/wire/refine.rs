@@ -1,5 +1,6 @@
 //! Records of `refine --format json`.
 
+use litmus::closed_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,32 +38,21 @@ pub struct RefineLine {
     pub micros: u64,
 }
 
-/// The verdict of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RefineVerdict {
-    /// Every behaviour after the compiler is one before it.
-    Refines,
-    /// It refines the first, and orders more.
-    Stronger,
-    /// Some behaviour after the compiler is none before it.
-    Breaks,
-    /// Not decided, for the reason given.
-    Unknown,
-    /// The compiler failed, or wrote no valid module.
-    Failed,
-}
-
-impl RefineVerdict {
-    /// Returns the word in output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            RefineVerdict::Refines => "refines",
-            RefineVerdict::Stronger => "stronger",
-            RefineVerdict::Breaks => "breaks",
-            RefineVerdict::Unknown => "unknown",
-            RefineVerdict::Failed => "failed",
-        }
+closed_enum! {
+    /// The verdict of a comparison.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum RefineVerdict {
+        /// Every behaviour after the compiler is one before it.
+        Refines = "refines",
+        /// It refines the first, and orders more.
+        Stronger = "stronger",
+        /// Some behaviour after the compiler is none before it.
+        Breaks = "breaks",
+        /// Not decided, for the reason given.
+        Unknown = "unknown",
+        /// The compiler failed, or wrote no valid module.
+        Failed = "failed",
     }
 }
 

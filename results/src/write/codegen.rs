@@ -186,7 +186,7 @@ fn format_order_counts(figures: &[CodegenTotals]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let words = VERDICTS.iter().map(|verdict| order_verdict_word(*verdict));
+    let words = VERDICTS.iter().map(|verdict| verdict.name());
     let header = ["device", "form"].into_iter().chain(words).map(str::to_owned).collect();
     rows.insert(0, header);
     format!("\nrequired orders, and stronger ones that none requires\n{}", align_columns(&rows))
@@ -220,7 +220,7 @@ fn format_explored_line(line: &CodegenExploreLine) -> String {
     }
     let mut text = format!(
         "{} {} on {}, {}, profile {}",
-        verdict_word(line.verdict),
+        line.verdict.name(),
         line.id,
         line.device,
         line.form,
@@ -254,13 +254,7 @@ fn format_explored_line(line: &CodegenExploreLine) -> String {
 
 /// Formats the number of each result by device, form and profile.
 pub fn format_explore_table(lines: &[CodegenExploreLine]) -> String {
-    let verdicts = [
-        CodegenExploreVerdict::Unreachable,
-        CodegenExploreVerdict::Reachable,
-        CodegenExploreVerdict::Hazard,
-        CodegenExploreVerdict::Unsupported,
-        CodegenExploreVerdict::Skipped,
-    ];
+    let verdicts = CodegenExploreVerdict::ALL;
     let mut counts: BTreeMap<(&str, &str, &str), [usize; 5]> = BTreeMap::new();
     for line in lines {
         let row = counts.entry((&line.device, &line.form, &line.profile)).or_default();
@@ -271,12 +265,14 @@ pub fn format_explore_table(lines: &[CodegenExploreLine]) -> String {
     let mut reasons: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for line in lines.iter().filter(|line| line.profile.is_empty()) {
         let reason = line.detail.as_deref().unwrap_or_default();
-        *reasons.entry((verdict_word(line.verdict), reason)).or_default() += 1;
+        *reasons.entry((line.verdict.name(), reason)).or_default() += 1;
     }
     let format_reason = |((verdict, reason), count)| format!("{verdict} {count}: {reason}\n");
     let text: String = reasons.into_iter().map(format_reason).collect();
-    let header =
-        ["device", "form", "profile"].into_iter().chain(verdicts.map(verdict_word)).map(str::to_owned);
+    let header = ["device", "form", "profile"]
+        .into_iter()
+        .chain(verdicts.map(CodegenExploreVerdict::name))
+        .map(str::to_owned);
     let mut rows: Vec<Vec<String>> = vec![header.collect()];
     for ((device, form, profile), cells) in counts {
         let mut row: Vec<String> = [device, form, profile].map(str::to_owned).to_vec();
@@ -364,16 +360,6 @@ pub fn format_diff_table(lines: &[CodegenDiffLine]) -> String {
     format!("\nrelaxations that change accesses, waits or barriers / all\n{}", align_columns(&rows))
 }
 
-fn verdict_word(verdict: CodegenExploreVerdict) -> &'static str {
-    match verdict {
-        CodegenExploreVerdict::Unreachable => "unreachable",
-        CodegenExploreVerdict::Reachable => "reachable",
-        CodegenExploreVerdict::Hazard => "hazard",
-        CodegenExploreVerdict::Unsupported => "unsupported",
-        CodegenExploreVerdict::Skipped => "skipped",
-    }
-}
-
 /// Number of relaxations that change the code, and of all, by device.
 type CountsByDevice<'a> = BTreeMap<&'a str, (usize, usize)>;
 
@@ -430,7 +416,7 @@ fn format_orders(kernel: &CodegenKernel) -> String {
             code.why
         );
         if let Some(nir) = nir {
-            text += &format!("            in NIR {}: {}\n", order_verdict_word(nir.verdict), nir.why);
+            text += &format!("            in NIR {}: {}\n", nir.verdict.name(), nir.why);
         }
     }
     text
@@ -438,18 +424,7 @@ fn format_orders(kernel: &CodegenKernel) -> String {
 
 /// The published words of an order in code.
 fn order_word(code: &CodegenOrdered) -> &'static str {
-    if code.is_merged { "lost (merged)" } else { order_verdict_word(code.verdict) }
-}
-
-fn order_verdict_word(verdict: CodegenOrderVerdict) -> &'static str {
-    match verdict {
-        CodegenOrderVerdict::Stronger => "stronger",
-        CodegenOrderVerdict::Kept => "kept",
-        CodegenOrderVerdict::Weakened => "weakened",
-        CodegenOrderVerdict::Lost => "lost",
-        CodegenOrderVerdict::Unknown => "unknown",
-        CodegenOrderVerdict::NotCovered => "not covered",
-    }
+    if code.is_merged { "lost (merged)" } else { code.verdict.name() }
 }
 
 /// Formats the compiled threads of one test.

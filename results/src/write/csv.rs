@@ -199,7 +199,7 @@ impl<W: Write> RunWriter for CsvRunWriter<W> {
                 &line.name,
                 &line.device,
                 &line.model,
-                line.verdict.text(),
+                line.verdict.name(),
                 reason,
                 format_bool(line.exercised),
                 &instances,

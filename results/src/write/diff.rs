@@ -143,9 +143,9 @@ fn format_change(change: &Change) -> String {
             )
         }
         (None, _) => {
-            let old = change.old_verdict.map_or("absent", VerdictWord::text);
+            let old = change.old_verdict.map_or("absent", VerdictWord::name);
             let detail = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
-            format!("{place}: {old} -> {}{detail}", change.new_verdict.text())
+            format!("{place}: {old} -> {}{detail}", change.new_verdict.name())
         }
     }
 }
@@ -155,7 +155,7 @@ fn format_old_verdict(change: &Change) -> String {
         None => "; the test is new".to_owned(),
         Some(VerdictWord::Violates) => "; another one was seen before".to_owned(),
         Some(verdict) => {
-            format!("; was {} in {} instances", verdict.text(), format_count(change.old_instances))
+            format!("; was {} in {} instances", verdict.name(), format_count(change.old_instances))
         }
     }
 }

@@ -148,7 +148,7 @@ fn describe_verdict(line: &RunLine, triage: &Triage) -> Vec<String> {
     if line.verdict != VerdictWord::Conforms {
         let why = line.detail.as_deref().or(line.reason.as_deref());
         let reason = line.reason.as_deref().filter(|_| line.verdict == VerdictWord::Inconclusive);
-        let mut text = format!("{} on {} under {}", line.verdict.text(), line.device, line.model);
+        let mut text = format!("{} on {} under {}", line.verdict.name(), line.device, line.model);
         for part in [reason, why.filter(|why| Some(*why) != reason)].into_iter().flatten() {
             text += &format!(": {part}");
         }

@@ -146,7 +146,7 @@ fn test_case(line: &RunLine, effect: ExitEffect) -> TestCase {
         (ExitEffect::Accepted, VerdictWord::Conforms) => TestCaseStatus::success(),
         (ExitEffect::Accepted, _) => TestCaseStatus::skipped(),
     };
-    let mut message = line.verdict.text().to_owned();
+    let mut message = line.verdict.name().to_owned();
     if let Some(claim) = line.broken_claim() {
         message = escape::escape_line(&claim.describe_failure()).into_owned();
     } else if effect == ExitEffect::Fails && line.verdict == VerdictWord::Conforms {
@@ -159,7 +159,7 @@ fn test_case(line: &RunLine, effect: ExitEffect) -> TestCase {
     }
     status.set_message(message);
     if line.verdict != VerdictWord::Conforms || effect == ExitEffect::Fails {
-        status.set_type(line.verdict.text());
+        status.set_type(line.verdict.name());
     }
     if matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive) {
         status.set_description(format_histogram(line));

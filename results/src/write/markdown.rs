@@ -125,7 +125,7 @@ fn format_header<'a>(left: &[&str], right: impl IntoIterator<Item = &'a str>) ->
 fn format_totals(report: &Report) -> String {
     let mut text = format_header(
         &["device"],
-        VERDICTS.map(VerdictWord::text).into_iter().chain(["instances", "weak tests"]),
+        VERDICTS.map(VerdictWord::name).into_iter().chain(["instances", "weak tests"]),
     );
     for (device, tally) in report.devices.iter().zip(report.totals()) {
         let mut cells = vec![escape_markdown(&device.label)];
@@ -282,8 +282,8 @@ fn format_verdicts(report: &Report) -> String {
 fn format_verdict(line: &RunLine, mutants: &MutantVerdicts<'_>) -> String {
     let word = match (line.verdict, mutants.summarize(line)) {
         (VerdictWord::Violates, _) => "**violates**".to_owned(),
-        (other, words) if words.is_empty() => other.text().to_owned(),
-        (other, words) => format!("{} ({words})", other.text()),
+        (other, words) if words.is_empty() => other.name().to_owned(),
+        (other, words) => format!("{} ({words})", other.name()),
     };
     let reason =
         line.reason.as_deref().map(|reason| format!(": {}", escape_markdown(reason))).unwrap_or_default();

@@ -129,14 +129,7 @@ fn describe_access(source: &str) -> String {
 }
 
 fn verdict_word(rank: usize) -> &'static str {
-    match VERDICTS.get(rank) {
-        Some(CodegenOrderVerdict::Lost) => "lost",
-        Some(CodegenOrderVerdict::Weakened) => "weakened",
-        Some(CodegenOrderVerdict::Kept) => "kept",
-        Some(CodegenOrderVerdict::Stronger) => "stronger",
-        Some(CodegenOrderVerdict::NotCovered) => "not covered",
-        Some(CodegenOrderVerdict::Unknown) | None => "unknown",
-    }
+    VERDICTS.get(rank).map_or("unknown", |verdict| verdict.name())
 }
 
 /// Returns the CSS class of a verdict; it matches the colours of run verdicts.

@@ -89,8 +89,8 @@ fn format_cell(line: &RunLine, progress: Option<&ProgressRun>) -> String {
     let Some(progress) = progress else {
         return match (&line.verdict, &line.reason) {
             (VerdictWord::Skipped, Some(reason)) => format!("skipped: {reason}"),
-            (verdict, Some(reason)) => format!("{}: {reason}", verdict.text()),
-            (verdict, None) => verdict.text().to_owned(),
+            (verdict, Some(reason)) => format!("{}: {reason}", verdict.name()),
+            (verdict, None) => verdict.name().to_owned(),
         };
     };
     match (line.verdict, line.reason.as_deref()) {

@@ -264,8 +264,8 @@ fn render_map_cell(cell: Option<&RunLine>) -> Markup {
     let weak = share_of_resolved(count_weak(line), line);
     let rank = VERDICTS.iter().position(|verdict| *verdict == line.verdict).unwrap_or_default();
     html! {
-        td class={ "m " (line.verdict.text()) } data-s=(format!("{:.6}", rank as f64 - weak.min(0.999)))
-            title={ (line.verdict.text()) @if let Some(reason) = &line.reason { ": " (EscapedLine(reason)) } } {
+        td class={ "m " (line.verdict.name()) } data-s=(format!("{:.6}", rank as f64 - weak.min(0.999)))
+            title={ (line.verdict.name()) @if let Some(reason) = &line.reason { ": " (EscapedLine(reason)) } } {
             (verdict_symbol(line.verdict))
             @if weak > 0.0 { " " span class="sign k1" { "◆" } (format_probability(weak)) }
         }

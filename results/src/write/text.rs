@@ -284,9 +284,9 @@ fn format_table(lines: &[RunLine], layout: TextLayout) -> String {
     let mutants = MutantVerdicts::from_lines(lines);
     for line in lines {
         let verdict = match (&line.reason, mutants.summarize(line)) {
-            (Some(reason), _) => format!("{}: {}", line.verdict.text(), escape::escape_line(reason)),
-            (None, words) if words.is_empty() => line.verdict.text().to_owned(),
-            (None, words) => format!("{} ({words})", line.verdict.text()),
+            (Some(reason), _) => format!("{}: {}", line.verdict.name(), escape::escape_line(reason)),
+            (None, words) if words.is_empty() => line.verdict.name().to_owned(),
+            (None, words) => format!("{} ({words})", line.verdict.name()),
         };
         let colour = match line.verdict {
             VerdictWord::Conforms => Color::Green,
@@ -430,7 +430,7 @@ fn explain_verdict(line: &RunLine) -> String {
         "{} on {}: {}",
         escape::escape_line(&line.id),
         escape::escape_line(&line.device),
-        line.verdict.text()
+        line.verdict.name()
     );
     if let Some(reason) = &line.reason {
         text += &format!(", {}", escape::escape_line(reason));

@@ -93,7 +93,7 @@ fn headline(content: &ReadmeContent<'_>) -> String {
 fn format_observations(RecordedVerdict { line, device }: &RecordedVerdict) -> String {
     let mut text = "## Observed outcomes\n\n".to_owned();
     let instances = number::format_count(line.instances);
-    let _ = writeln!(text, "{instances} instances on `{}`: {}.\n", line.device, line.verdict.text());
+    let _ = writeln!(text, "{instances} instances on `{}`: {}.\n", line.device, line.verdict.name());
     text += "| count | outcome | the model |\n|---:|---|---|\n";
     for outcome in line.outcomes.iter().filter(|outcome| outcome.count > 0) {
         let word = match (line.verdict, outcome.allowed, outcome.weak) {

@@ -221,12 +221,7 @@ pub fn difference_word(difference: Difference) -> DifferenceWord {
 
 fn format_clause(row: &ClauseRow) -> String {
     let mut text = String::new();
-    let word = match row.disposition {
-        DispositionWord::Encoded => "encoded",
-        DispositionWord::Static => "static",
-        DispositionWord::Device => "device",
-        DispositionWord::NotApplicable => "not applicable",
-    };
+    let word = row.disposition.name();
     text += &format!("{}  {word}: {}\n", row.id, row.statement);
     if let Some(why) = &row.why {
         text += &format!("    {why}\n");

@@ -245,7 +245,7 @@ fn format_comparison(line: &RefineLine) -> String {
         true => String::new(),
         false => format!(" (open: {})", line.open.join(", ")),
     };
-    let mut text = format!("{}{entry}: {}{world}: {}\n", line.before, line.verdict.as_str(), line.reason);
+    let mut text = format!("{}{entry}: {}{world}: {}\n", line.before, line.verdict.name(), line.reason);
     if let Some(difference) = &line.difference {
         for step in &difference.environment {
             text += &format!("  others: {step}\n");
@@ -272,20 +272,14 @@ fn format_comparison(line: &RefineLine) -> String {
 
 /// Returns the number of entry points by command and verdict, and the causes of open answers.
 fn format_table(lines: &[RefineLine], unsupported: &BTreeMap<String, usize>) -> String {
-    let verdicts = [
-        RefineVerdict::Refines,
-        RefineVerdict::Stronger,
-        RefineVerdict::Breaks,
-        RefineVerdict::Unknown,
-        RefineVerdict::Failed,
-    ];
+    let verdicts = RefineVerdict::ALL;
     let mut commands: Vec<&str> = Vec::new();
     for line in lines {
         if !commands.contains(&line.after.as_str()) {
             commands.push(&line.after);
         }
     }
-    let heads = verdicts.map(|verdict| format!("{:>9}", verdict.as_str())).concat();
+    let heads = verdicts.map(|verdict| format!("{:>9}", verdict.name())).concat();
     let mut text = format!("{heads}  seconds  command\n");
     for command in commands {
         let command_lines: Vec<&RefineLine> = lines.iter().filter(|line| line.after == command).collect();
@@ -299,7 +293,7 @@ fn format_table(lines: &[RefineLine], unsupported: &BTreeMap<String, usize>) -> 
     for line in lines {
         if matches!(line.verdict, RefineVerdict::Unknown | RefineVerdict::Failed) {
             *causes
-                .entry(format!("{}: {}", line.verdict.as_str(), normalize_cause(&line.reason)))
+                .entry(format!("{}: {}", line.verdict.name(), normalize_cause(&line.reason)))
                 .or_default() += 1;
         }
     }

@@ -49,7 +49,7 @@ fn each_transformation_has_its_verdict() {
         let (ran, lines) = refine(&arguments);
         kinds += 1;
         match &lines[..] {
-            [line] if line.verdict.as_str() == key("expect") => {
+            [line] if line.verdict.name() == key("expect") => {
                 let breaks = line.verdict == RefineVerdict::Breaks;
                 let code = match line.verdict {
                     RefineVerdict::Refines | RefineVerdict::Stronger => 0,

@@ -184,8 +184,8 @@ pub(in crate::write) fn render_verdict_bar(tally: &Tally) -> Markup {
     html! {
         div class="strip" {
             @for (verdict, number) in VERDICTS.iter().zip(tally.verdicts).filter(|(_, number)| *number > 0) {
-                span class={ "v " (verdict.text()) } style=(format!("flex:{number}"))
-                    title=(format!("{number} {}", verdict.text())) { (verdict_symbol(*verdict)) (number) }
+                span class={ "v " (verdict.name()) } style=(format!("flex:{number}"))
+                    title=(format!("{number} {}", verdict.name())) { (verdict_symbol(*verdict)) (number) }
             }
         }
     }
@@ -203,7 +203,7 @@ fn render_device_card(device: &DeviceColumn, tally: &Tally, tests: usize) -> Mar
             ul {
                 @for (verdict, number) in VERDICTS.iter().zip(tally.verdicts).filter(|(_, number)| *number > 0) {
                     li {
-                        span class={ "chip " (verdict.text()) } { (verdict_symbol(*verdict)) " " (verdict.text()) } " " (number)
+                        span class={ "chip " (verdict.name()) } { (verdict_symbol(*verdict)) " " (verdict.name()) } " " (number)
                         @if *verdict == VerdictWord::Inconclusive && tally.unexercised > 0 {
                             span class="quiet" { " (" (tally.unexercised) " not exercised)" }
                         }
@@ -317,7 +317,7 @@ pub(in crate::write) fn render_tests(report: &Report, pictures: &[Option<Explain
                 input type="search" id="find" placeholder="id, name or clause" aria-label="find";
                 select id="verdict" aria-label="verdict" {
                     option value="" { "any verdict" }
-                    @for verdict in VERDICTS { option value=(verdict.text()) { (verdict_symbol(verdict)) " " (verdict.text()) } }
+                    @for verdict in VERDICTS { option value=(verdict.name()) { (verdict_symbol(verdict)) " " (verdict.name()) } }
                 }
                 select id="device" aria-label="device" {
                     option value="" { "on any device" }
@@ -355,7 +355,7 @@ fn render_test(
     (report, mutants): (&Report, &MutantVerdicts<'_>),
 ) -> Markup {
     let verdicts: Vec<&str> =
-        row.cells.iter().map(|cell| cell.as_ref().map_or("none", |line| line.verdict.text())).collect();
+        row.cells.iter().map(|cell| cell.as_ref().map_or("none", |line| line.verdict.name())).collect();
     let weak: Vec<&str> = row
         .cells
         .iter()
@@ -407,7 +407,7 @@ pub(in crate::write) fn render_chip(cell: Option<&RunLine>) -> Markup {
         @match cell {
             None => span class="chip none" { "no verdict" },
             Some(line) => span {
-                span class={ "chip " (line.verdict.text()) } { (verdict_symbol(line.verdict)) " " (line.verdict.text()) }
+                span class={ "chip " (line.verdict.name()) } { (verdict_symbol(line.verdict)) " " (line.verdict.name()) }
                 @if let Some(reason) = &line.reason { " " small { (EscapedLine(reason)) } }
                 @if line.broken_claim().is_some() { " " small { "assertion fails" } }
                 @if let Some(class) = portability_class(line) { " " small { (EscapedLine(class)) } }
@@ -547,7 +547,7 @@ fn collect_outcomes<'a>(
 fn render_verdict(line: &RunLine, mutants: &MutantVerdicts<'_>) -> Markup {
     let words = mutants.summarize(line);
     html! {
-        span class={ "chip " (line.verdict.text()) } { (verdict_symbol(line.verdict)) " " (line.verdict.text()) }
+        span class={ "chip " (line.verdict.name()) } { (verdict_symbol(line.verdict)) " " (line.verdict.name()) }
         @if !words.is_empty() { " (" (words) ")" }
         " under " (EscapedLine(&line.model))
         @if let Some(reason) = &line.reason { br; (EscapedLine(reason)) }
