@@ -7,7 +7,7 @@ use crate::dispatch::uses_subgroups;
 use crate::needs::needed_inputs;
 use entry_point::{AnalysisOptions, FindingCause, InvocationId};
 use lint::{awaited_atomics, divergent_barriers};
-use walk::{CoverageLimit, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, line_ranges};
+use walk::{CoverageLimit, GridFinding, GridReport, GridSpot, NeededInput, RaceVerdict, line_ranges};
 
 /// Walks a clean kernel with the other common subgroup sizes, unless the size is given; returns the findings of the
 /// first size that has any, and the size.
@@ -19,7 +19,7 @@ pub(crate) fn find_with_other_subgroup_sizes(
     report: &mut GridReport,
 ) -> Vec<(GridFinding, u32)> {
     let is_given = given.subgroup_size.is_some() || module.annotations != Annotations::default();
-    if is_given || report.verdict != GridVerdict::Clean || !uses_subgroups(module) {
+    if is_given || report.verdict != RaceVerdict::Clean || !uses_subgroups(module) {
         return Vec::new();
     }
     let invocations: u32 = report.local_size.iter().product();
@@ -35,7 +35,7 @@ pub(crate) fn find_with_other_subgroup_sizes(
         if !other.findings.is_empty() {
             return other.findings.into_iter().map(|found| (found, size)).collect();
         }
-        tried.extend((other.verdict == GridVerdict::Clean).then(|| size.to_string()));
+        tried.extend((other.verdict == RaceVerdict::Clean).then(|| size.to_string()));
     }
     if !tried.is_empty() {
         let sizes = format!("also subgroups of {}", tried.join(" and "));
@@ -48,7 +48,7 @@ pub(crate) fn find_with_other_subgroup_sizes(
 pub(crate) fn note_waiting(module: &SpirvModule, options: &AnalysisOptions, report: &mut GridReport) {
     let Ok(entry) = module.find_entry(options.entry.as_deref()) else { return };
     let atomics = awaited_atomics(module, entry.function);
-    if report.verdict == GridVerdict::Clean && !atomics.is_empty() {
+    if report.verdict == RaceVerdict::Clean && !atomics.is_empty() {
         let lines = line_ranges(module, &atomics.into_iter().map(|atomic| atomic.line).collect());
         report.limits.push(CoverageLimit::Note(format!(
             "{} may wait for another invocation, for which Vulkan guarantees no forward progress",
@@ -74,10 +74,10 @@ pub(crate) fn check_barriers(
         if needs.is_empty() && choice.may_choose_grid() {
             needs.push(NeededInput::missing_grid(entry.shader_stage()));
         }
-        if needs.is_empty() || report.verdict != GridVerdict::Clean {
+        if needs.is_empty() || report.verdict != RaceVerdict::Clean {
             continue;
         }
-        report.verdict = GridVerdict::NeedsInputs;
+        report.verdict = RaceVerdict::NeedsInputs;
         let spot = |one: &SpirvInstruction| GridSpot {
             line: one.line,
             place: one.place,

@@ -18,7 +18,7 @@ use entry_point::launch::wider_grid;
 use entry_point::{AnalysisOptions, FindingCause, FindingKind, Problem, Refusal};
 use symbolic::{ModelQuery, answer_with_model, lift};
 use walk::{
-    Blocked, CoverageLimit, DecidingModel, GridFinding, GridReport, GridVerdict, NeededInput,
+    Blocked, CoverageLimit, DecidingModel, GridFinding, GridReport, NeededInput, RaceVerdict,
     WiderGridFinding, line_ranges,
 };
 
@@ -38,8 +38,8 @@ pub fn decide(
     budget: Budget<'_>,
 ) -> Result<GridReport, Refusal> {
     let (mut report, options) = decide_with_sizes(module, options.clone(), model, budget)?;
-    if report.verdict == GridVerdict::Clean && !report.exceeded.is_empty() {
-        report.verdict = GridVerdict::NeedsInputs;
+    if report.verdict == RaceVerdict::Clean && !report.exceeded.is_empty() {
+        report.verdict = RaceVerdict::NeedsInputs;
         report.needs = needed_sizes(&options, &report.exceeded);
     }
     Ok(report)
@@ -54,7 +54,7 @@ fn decide_for_sizes(
 ) -> Result<GridReport, Refusal> {
     let mut result = decide_by_walk_and_model(module, options, model, budget);
     if let Ok(report) = &mut result
-        && report.verdict == GridVerdict::Clean
+        && report.verdict == RaceVerdict::Clean
     {
         if let Some(wider) = find_with_two_workgroups(module, options) {
             report.limits.push(CoverageLimit::WiderGrid(wider.clone()));
@@ -86,7 +86,7 @@ impl InputChoiceReport {
 /// Analyzes a kernel for each choice of inputs.
 ///
 /// Findings that exist only because of an assumed value, and lines that only it keeps from being reached, make
-/// the verdict [`GridVerdict::NeedsInputs`].
+/// the verdict [`RaceVerdict::NeedsInputs`].
 ///
 /// # Errors
 /// See [`decide`]; errors of further choices are ignored.
@@ -269,14 +269,14 @@ impl DecidedChoices<'_> {
         }
         report.blocked.extend(alone);
         let by_launch = choice.needed_launch(module, &reached);
-        let is_settled = matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy);
+        let is_settled = matches!(report.verdict, RaceVerdict::Clean | RaceVerdict::Racy);
         let (by_contents, of_contents) = choice.contents_that_decide_races();
         let is_decided = !dependent.is_empty() || is_settled && !by_contents.is_empty();
-        let needs_grid = report.verdict == GridVerdict::Clean && report.two_workgroup_finding.is_some();
+        let needs_grid = report.verdict == RaceVerdict::Clean && report.two_workgroup_finding.is_some();
         if !certain.is_empty() {
-            report.verdict = GridVerdict::Racy;
+            report.verdict = RaceVerdict::Racy;
         } else if is_decided || is_settled && !(report.blocked.is_empty() && by_launch.is_empty()) {
-            report.verdict = GridVerdict::NeedsInputs;
+            report.verdict = RaceVerdict::NeedsInputs;
             let depends = !dependent.is_empty();
             let mut listed = Vec::new();
             for found in &dependent {
@@ -298,12 +298,12 @@ impl DecidedChoices<'_> {
                 report.needs = chosen_constants(module, given, &first);
             }
         } else if let (true, Some((inputs, found))) = (is_settled, choice.race_of_small_share()) {
-            report.verdict = GridVerdict::NeedsInputs;
+            report.verdict = RaceVerdict::NeedsInputs;
             report.is_open_by_share = true;
             let needs = needed_inputs(module, &first, &[], inputs, false);
             report.needs.extend(needs.into_iter().map(|needed| needed.with_finding(found)));
         } else if needs_grid || !due_to_grid.is_empty() || !due_to_subgroups.is_empty() {
-            report.verdict = GridVerdict::NeedsInputs;
+            report.verdict = RaceVerdict::NeedsInputs;
         }
         if certain.is_empty() {
             if let Some((found, Some(grid))) = due_to_grid.first() {
@@ -324,17 +324,17 @@ impl DecidedChoices<'_> {
                     .push(NeededInput::subgroup_size_for_finding(size.to_string()).with_finding(found));
             }
         }
-        let is_open = matches!(report.verdict, GridVerdict::Clean | GridVerdict::NeedsInputs);
+        let is_open = matches!(report.verdict, RaceVerdict::Clean | RaceVerdict::NeedsInputs);
         if certain.is_empty() && is_open && !report.exceeded.is_empty() {
-            report.verdict = GridVerdict::NeedsInputs;
+            report.verdict = RaceVerdict::NeedsInputs;
             report.needs.extend(needed_sizes(&first, &report.exceeded));
         }
-        if needs_grid && report.verdict == GridVerdict::NeedsInputs {
+        if needs_grid && report.verdict == RaceVerdict::NeedsInputs {
             report.needs.push(NeededInput::missing_grid(report.stage));
         }
         check_barriers(module, &first, choice, &mut report);
         note_waiting(module, &first, &mut report);
-        if report.verdict != GridVerdict::Clean {
+        if report.verdict != RaceVerdict::Clean {
             report.order_dependent_element = None;
         } else if choice.is_launch_search_cut_off() {
             report.limits.push(CoverageLimit::GridSearchCutOff);
@@ -387,7 +387,7 @@ fn take_due_to_wide_grid(
     }
     let one_workgroup = AnalysisOptions { grid: Some([1; 3]), workgroups: Vec::new(), ..chosen.clone() };
     let Ok(report) = walk::analyze_grid(module, &one_workgroup) else { return Vec::new() };
-    let is_complete = matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy);
+    let is_complete = matches!(report.verdict, RaceVerdict::Clean | RaceVerdict::Racy);
     let is_due = |found: &GridFinding| {
         let mut blocks = found.blocks.iter();
         is_complete
@@ -419,7 +419,7 @@ fn take_due_to_subgroup_size(
         }
         let other = AnalysisOptions { subgroup_size: Some(size), ..chosen.clone() };
         let Ok(report) = walk::analyze_grid(module, &other) else { continue };
-        if matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy) {
+        if matches!(report.verdict, RaceVerdict::Clean | RaceVerdict::Racy) {
             let remains = |found: &GridFinding| {
                 report.findings.iter().any(|other| other.finding_key() == found.finding_key())
             };
@@ -440,11 +440,11 @@ fn decide_widened(
     budget: Budget<'_>,
 ) -> Result<InputChoiceReport, Refusal> {
     let (report, options) = decide_with_sizes(module, options, model, budget)?;
-    let is_clean = report.verdict == GridVerdict::Clean && report.two_workgroup_finding.is_none();
+    let is_clean = report.verdict == RaceVerdict::Clean && report.two_workgroup_finding.is_none();
     if is_clean && choice.may_widen(&options) {
         let widened = AnalysisOptions { grid: Some(wider_grid(report.stage).0), ..options.clone() };
         if let Ok((wider, widened)) = decide_with_sizes(module, widened, model, budget)
-            && wider.verdict == GridVerdict::Clean
+            && wider.verdict == RaceVerdict::Clean
         {
             return Ok(InputChoiceReport::new(wider, widened));
         }
@@ -464,7 +464,7 @@ fn decide_with_sizes(
         let Some(larger) = with_larger_sizes(&options, &report.exceeded) else { break };
         match decide_for_sizes(module, &larger, model, budget) {
             // Loops over larger buffers may exceed a limit.
-            Ok(again) if again.verdict != GridVerdict::Undecided => (report, options) = (again, larger),
+            Ok(again) if again.verdict != RaceVerdict::Undecided => (report, options) = (again, larger),
             _ => break,
         }
     }
@@ -509,8 +509,8 @@ fn decide_by_walk_and_model(
     let walk_result = walk::analyze_grid_thoroughly(module, options);
     match &walk_result {
         Ok(report)
-            if report.verdict == GridVerdict::Racy
-                || report.verdict == GridVerdict::Clean && !report.is_schedule_dependent =>
+            if report.verdict == RaceVerdict::Racy
+                || report.verdict == RaceVerdict::Clean && !report.is_schedule_dependent =>
         {
             return walk_result;
         }
@@ -550,7 +550,7 @@ fn decide_by_walk_and_model(
     if findings.is_empty() && !complete {
         return walk_result;
     }
-    let verdict = if findings.is_empty() { GridVerdict::Clean } else { GridVerdict::Racy };
+    let verdict = if findings.is_empty() { RaceVerdict::Clean } else { RaceVerdict::Racy };
     let entry = lifted.entry.clone();
     let mut report = match walk_result {
         Ok(report) => report,

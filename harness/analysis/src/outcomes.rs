@@ -12,7 +12,7 @@ use spirv_reader::SpirvModule;
 use crate::dispatch::KernelDispatch;
 use entry_point::{AnalysisOptions, FindingKind, Refusal};
 use symbolic::{Lifted, LiftedCase, lift};
-use walk::{FinalBuffer, GridReport, GridVerdict};
+use walk::{FinalBuffer, GridReport, RaceVerdict};
 
 /// A number in a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ pub fn enumerate_contents(
                 kind => FinalContents::Undefined { kind, reason: what },
             };
         }
-        race_free = report.verdict == GridVerdict::Clean && !report.is_schedule_dependent;
+        race_free = report.verdict == RaceVerdict::Clean && !report.is_schedule_dependent;
         if dispatch.variation_reason.is_none()
             && let Some(known) = contents_of_walk(report, dispatch, race_free)
         {
@@ -162,7 +162,7 @@ fn describe_refusal(
     format_refusal: &dyn Fn(&Refusal) -> String,
 ) -> String {
     match walk_report {
-        Ok(GridReport { verdict: GridVerdict::Undecided, refusal: Some(why), .. }) => {
+        Ok(GridReport { verdict: RaceVerdict::Undecided, refusal: Some(why), .. }) => {
             format!("{}; {}", format_refusal(refusal), format_refusal(why))
         }
         _ => format_refusal(refusal),

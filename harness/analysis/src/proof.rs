@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use entry_point::{AnalysisOptions, DeadlinePredicate, FindingKind};
 use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, Unproved, UnprovedReason};
 use spirv_reader::{ArgumentPlace, SpirvModule};
-use walk::{CoverageLimit, GridFinding, GridReport, GridVerdict, analyze_grid};
+use walk::{CoverageLimit, GridFinding, GridReport, RaceVerdict, analyze_grid};
 
 use crate::choose::ARGUMENT_ELEMENTS;
 
@@ -96,10 +96,10 @@ pub(crate) fn walk_proof(
     let is_barrier = |found: &GridFinding| found.kind == FindingKind::DivergentBarrier;
     // Chosen inputs may violate given conditions.
     let has_conditions = !options.conditions.is_empty();
-    let is_chosen = known.verdict == GridVerdict::Racy
+    let is_chosen = known.verdict == RaceVerdict::Racy
         && !known.chosen_inputs.is_empty()
         && (has_conditions || !known.findings.iter().any(is_barrier));
-    let is_open = matches!(known.verdict, GridVerdict::Clean | GridVerdict::NeedsInputs);
+    let is_open = matches!(known.verdict, RaceVerdict::Clean | RaceVerdict::NeedsInputs);
     if is_open || is_chosen && !proof.is_proved && has_conditions {
         // A shader that does the same in every workgroup is written for one.
         let is_for_one = known.limits.iter().any(|limit| matches!(limit, CoverageLimit::OneWorkgroup));
@@ -114,7 +114,7 @@ pub(crate) fn walk_proof(
         }
     }
     let example = proof.example.as_ref().filter(|_| is_chosen && (proof.is_proved || has_conditions))?;
-    let is_better = |walk: &ProofWalk| has_conditions || walk.report.verdict == GridVerdict::Clean;
+    let is_better = |walk: &ProofWalk| has_conditions || walk.report.verdict == RaceVerdict::Clean;
     walk_inputs(module, options, example).filter(is_better)
 }
 

@@ -14,14 +14,14 @@ use prove::ProofReport;
 use repair::{EditableSource, RepairWalks, WalkedSource, add_fixes, fix_walk_findings, repair_source};
 use results::wire::{CoveredInputs, LOST_ORDER, RaceLine, RaceProof, RaceVerdict, UnprovedPlace};
 use spirv_reader::{HlslExecution, ShaderLanguage, SpirvModule};
-use walk::{GridFinding, GridVerdict, NeededInput, analyze_grid};
+use walk::{GridFinding, NeededInput, analyze_grid};
 
 use crate::entry_options::{
     EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, source_refusal_text,
 };
 use crate::needs::needed_inputs;
 use crate::proof::{is_disproof, is_race_of_source, prove_entry, replay, walk_proof, walk_unequal_stores};
-use crate::records::{group_by_cause, race_line, race_verdict, refused_line};
+use crate::records::{group_by_cause, race_line, refused_line};
 
 /// A function that stores the inputs of an entry point.
 pub type SaveInputs<'a> = dyn Fn(&AnalysisOptions) -> Result<(), String> + 'a;
@@ -181,7 +181,7 @@ pub fn analyze(
     let is_wgsl = options.language == Some(ShaderLanguage::Wgsl);
     // The module of such a source has fewer races than the source.
     let has_fewer_races = is_wgsl && (module.has_component_stores() || module.has_exchanges());
-    let walked = (module_verdict == GridVerdict::Racy || has_fewer_races)
+    let walked = (module_verdict == RaceVerdict::Racy || has_fewer_races)
         .then(|| walk_by_language(request, module, options, &choice.options, &no_limit))
         .flatten();
     let mut view = match walked.transpose() {
@@ -192,8 +192,8 @@ pub fn analyze(
         walked => walked.unwrap_or_default(),
     };
     let is_clean =
-        |view: &LanguageView| view.is_free_where_racy && view.choice.report.verdict == GridVerdict::Clean;
-    let may_lose_order = module_verdict == GridVerdict::Racy && view.as_ref().is_some_and(is_clean);
+        |view: &LanguageView| view.is_free_where_racy && view.choice.report.verdict == RaceVerdict::Clean;
+    let may_lose_order = module_verdict == RaceVerdict::Racy && view.as_ref().is_some_and(is_clean);
     let uses_proof = |view: &LanguageView| match request.proofs {
         ProofMode::Optional => view.module.defines_collisions(),
         mode => mode == ProofMode::Required,
@@ -209,7 +209,7 @@ pub fn analyze(
     // The inputs for which the module races may make stores equal that the language then permits.
     if let Some(view) = &view
         && view.is_free_where_racy
-        && view.choice.report.verdict == GridVerdict::Racy
+        && view.choice.report.verdict == RaceVerdict::Racy
         && view.module.defines_collisions()
         && let Ok(mut report) = analyze_grid(module, &view.choice.options)
     {
@@ -232,7 +232,7 @@ pub fn analyze(
     let is_by_wave_size = |view: &LanguageView| {
         let needs = &view.choice.report.needs;
         options.hlsl.execution != HlslExecution::Independent
-            && view.choice.report.verdict == GridVerdict::NeedsInputs
+            && view.choice.report.verdict == RaceVerdict::NeedsInputs
             && needs.iter().all(NeededInput::is_subgroup_size_for_finding)
     };
     let view = view.filter(|view| {
@@ -246,7 +246,7 @@ pub fn analyze(
     };
     let mut answer = answer.unwrap_or_else(|why| EntryAnswer::refused(request.file, options, why, None));
     let line = &mut answer.line;
-    line.module_verdict = Some(if view.is_some() { race_verdict(module_verdict) } else { line.verdict });
+    line.module_verdict = Some(if view.is_some() { module_verdict } else { line.verdict });
     if loses_order && line.verdict == RaceVerdict::Racy {
         line.verdict = if is_unproved { RaceVerdict::Undecided } else { RaceVerdict::Clean };
         line.findings.iter_mut().for_each(|finding| LOST_ORDER.clone_into(&mut finding.kind));
@@ -301,7 +301,7 @@ fn analyze_further(
     {
         (report, options) = (walk.report, walk.options);
         report.chosen_inputs = vec![walk.inputs];
-    } else if let Some(proof) = proof.as_ref().filter(|_| report.verdict == GridVerdict::Clean)
+    } else if let Some(proof) = proof.as_ref().filter(|_| report.verdict == RaceVerdict::Clean)
         && let Some(walk) = walk_proof(module, &with_limit(RacePhase::Walks), proof, &report)
         && let Some(found) = walk.report.findings.iter().find(|found| is_disproof(found))
     {
@@ -315,7 +315,7 @@ fn analyze_further(
             _ => Vec::new(),
         };
         if !needs.is_empty() {
-            report.verdict = GridVerdict::NeedsInputs;
+            report.verdict = RaceVerdict::NeedsInputs;
             report.open_findings.push(found.clone());
             report.needs.extend(needs.into_iter().map(|needed| needed.with_finding(found)));
         }
@@ -347,14 +347,14 @@ fn analyze_further(
         Some(found) => is_disproof(found) || found.cause == FindingCause::BeyondAssumedSize,
         None => is_for_every_input && !need.lines.is_empty(),
     };
-    let is_answered = report.verdict == GridVerdict::NeedsInputs
+    let is_answered = report.verdict == RaceVerdict::NeedsInputs
         // Inputs that show an open race violate given conditions of a proof.
         && (!requested.conditions.is_empty() || !report.open_findings.iter().any(is_disproof))
         && !report.needs.is_empty()
         && report.needs.iter().all(is_answered);
-    let is_stopped = report.verdict == GridVerdict::Undecided && request.proofs == ProofMode::Required;
+    let is_stopped = report.verdict == RaceVerdict::Undecided && request.proofs == ProofMode::Required;
     if is_proved && (report.is_open_by_share || is_answered || is_stopped) {
-        report.verdict = GridVerdict::Clean;
+        report.verdict = RaceVerdict::Clean;
         report.needs.clear();
     }
     // The line still names the limit that ended the walk.

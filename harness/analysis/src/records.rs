@@ -7,19 +7,10 @@ use results::wire::{
 };
 use results::write::race::describe_need;
 use spirv_reader::{ShaderLanguage, SourcePosition, SpirvModule};
-use walk::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, WiderGridFinding};
+use walk::{GridFinding, GridReport, GridSpot, NeededInput, WiderGridFinding};
 
 use crate::contents::all_contents;
 use crate::entry_options::source_refusal_text;
-
-pub(crate) fn race_verdict(verdict: GridVerdict) -> RaceVerdict {
-    match verdict {
-        GridVerdict::Racy => RaceVerdict::Racy,
-        GridVerdict::Clean => RaceVerdict::Clean,
-        GridVerdict::Undecided => RaceVerdict::Undecided,
-        GridVerdict::NeedsInputs => RaceVerdict::NeedsInputs,
-    }
-}
 
 /// Returns the line for an entry point that cannot be analysed, with the reason.
 pub fn refused_line(file: &str, entry: &str, options: &AnalysisOptions, why: String) -> RaceLine {
@@ -58,7 +49,7 @@ pub fn race_line(
     options: &AnalysisOptions,
     report: GridReport,
 ) -> RaceLine {
-    let verdict = race_verdict(report.verdict);
+    let verdict = report.verdict;
     let coverage = race_coverage(&report);
     let record = |found: &GridFinding| {
         let assumed = found.inputs.iter().filter_map(|index| options.assumed.get(*index));

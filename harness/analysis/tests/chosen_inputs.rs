@@ -6,7 +6,7 @@
 use analysis::{InputGrid, InputMode, choose_inputs, decide_choice};
 use entry_point::{AnalysisOptions, FindingKind, read_module};
 use model::{Budget, Model};
-use walk::{GridVerdict, analyze_grid};
+use walk::{RaceVerdict, analyze_grid};
 
 const GUARDS: [&str; 4] = ["", "< i n", "< * i s n", "< l n"];
 const TARGETS: [&str; 6] = ["i", "- - n 1 i", "+ i o", "* i s", "+ * i s k", "^ i 1"];
@@ -104,7 +104,7 @@ fn clean_answers_are_true_for_the_inputs_that_they_list() {
         let module = read_module(kernel(guard, target, source).as_bytes()).unwrap();
         let choice = choose_inputs(&module, &given, InputMode::Auto, InputGrid::Chosen).unwrap();
         let report = decide_choice(&module, &given, &choice, &model, Budget::default()).unwrap().report;
-        if report.verdict != GridVerdict::Clean {
+        if report.verdict != RaceVerdict::Clean {
             continue;
         }
         let coverage = format!("{:?}", report.chosen_inputs);

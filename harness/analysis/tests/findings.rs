@@ -5,7 +5,7 @@ use model::{Budget, Model};
 use repair::{ChangeKind, KernelChange};
 use spirv_reader::SourcePosition;
 use symbolic::ModelQuery;
-use walk::GridVerdict;
+use walk::RaceVerdict;
 
 /// Returns a kernel of 64 invocations with the given body.
 fn kernel_text(body: &str) -> String {
@@ -182,7 +182,7 @@ fn cheap_schedules_are_tried_in_large_numbers() {
         let why = report.refusal.map(|why| why.to_string()).unwrap_or_default();
         (report.verdict, report.schedules, why)
     };
-    let clean = |orders| (GridVerdict::Clean, orders, String::new());
+    let clean = |orders| (RaceVerdict::Clean, orders, String::new());
     assert_eq!(tried(walk::analyze_grid(&module, &of(2))), clean(12));
     assert_eq!(tried(walk::analyze_grid_thoroughly(&module, &of(2))), clean(1_000));
     // The first schedules run even if one exceeds the budget of the cheap ones.
@@ -202,9 +202,9 @@ fn cheap_schedules_are_tried_in_large_numbers() {
         ))
     };
     let (verdict, orders, why) = short(&of(16));
-    assert!(verdict == GridVerdict::Clean && (1..12).contains(&orders) && why.is_empty(), "{orders}: {why}");
+    assert!(verdict == RaceVerdict::Clean && (1..12).contains(&orders) && why.is_empty(), "{orders}: {why}");
     let (verdict, orders, why) = short(&options_with(30, 16));
-    assert_eq!(verdict, GridVerdict::Undecided);
+    assert_eq!(verdict, RaceVerdict::Undecided);
     assert!(why.contains(&format!("{orders} of the 30 requested schedules were explored")), "{why}");
 }
 
@@ -394,7 +394,7 @@ fn copies_are_made_coherent() {
         let module = entry_point::read_module(text.as_bytes()).unwrap();
         let options = AnalysisOptions { grid: Some([2, 1, 1]), ..AnalysisOptions::default() };
         let report = walk::analyze_grid(&module, &options).unwrap();
-        assert_eq!(report.verdict, GridVerdict::Racy, "{:?}", report.findings);
+        assert_eq!(report.verdict, RaceVerdict::Racy, "{:?}", report.findings);
         let fixes = repair::fix_walk_findings(&module, &options, &report, &|| false);
         assert!(fixes.is_clean);
         let coherent_name = |change: KernelChange| match change.kind {

@@ -7,7 +7,7 @@ use entry_point::{AnalysisOptions, FindingKind, Problem, Refusal};
 use litmus::Race;
 use model::{Budget, Model};
 use symbolic::ModelQuery;
-use walk::GridVerdict;
+use walk::RaceVerdict;
 
 /// Marsaglia's xorshift64.
 pub struct Random(u64);
@@ -619,7 +619,7 @@ fn compare_with_model(meeting: Synchronization, once: &[u64]) {
                 free += 1;
                 let words: Vec<&String> = walked.findings.iter().map(|found| &found.message).collect();
                 assert!(!found, "seed {seed}: {words:#?}\n{options:?}\n{body}");
-                assert_ne!(walked.verdict, GridVerdict::Undecided);
+                assert_ne!(walked.verdict, RaceVerdict::Undecided);
             }
             Race::Unknown => open += 1,
         }

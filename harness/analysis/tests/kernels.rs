@@ -10,7 +10,7 @@ use analysis::decide;
 use entry_point::inputs;
 use model::{Budget, Model};
 use spirv_reader::SpirvModule;
-use walk::{GridReport, GridVerdict};
+use walk::{GridReport, RaceVerdict};
 
 /// Rows with another result than expected, each with a reason.
 const KNOWN_DIFFERENCES: [(&str, &str); 1] = [(
@@ -46,11 +46,8 @@ fn read_manifest(corpus: &Path) -> Result<Vec<Row>, Box<dyn std::error::Error>> 
 /// Returns the verdict, with class and lines of each finding.
 fn summarize_report(module: &SpirvModule, report: &GridReport) -> String {
     let verdict = match report.verdict {
-        GridVerdict::Racy => "racy",
-        GridVerdict::Clean if report.is_schedule_dependent => "clean in the orders tried",
-        GridVerdict::Clean => "clean",
-        GridVerdict::Undecided => "undecided",
-        GridVerdict::NeedsInputs => "needs-inputs",
+        RaceVerdict::Clean if report.is_schedule_dependent => "clean in the orders tried",
+        verdict => verdict.name(),
     };
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for finding in &report.findings {
@@ -94,7 +91,7 @@ fn kernels_have_their_expected_verdicts() {
             let mut lines = spots.filter_map(|spot| module.source_line(spot.line)).map(|line| line.line);
             lines.any(|line| row.lines.contains(&line))
         });
-        let clean = judged.as_ref().is_ok_and(|report| report.verdict == GridVerdict::Clean);
+        let clean = judged.as_ref().is_ok_and(|report| report.verdict == RaceVerdict::Clean);
         let as_expected = match row.expected.as_str() {
             expected if ["racy", "divergent", "out-of"].iter().any(|start| expected.starts_with(start)) => {
                 named

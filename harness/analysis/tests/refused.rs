@@ -227,7 +227,7 @@ fn walks_refuse_unknown_side_effects() {
         let module = entry_point::read_module(kernel_text("", body).as_bytes()).unwrap();
         walk::analyze_grid(&module, &AnalysisOptions::default()).map(|report| report.verdict)
     };
-    assert_eq!(walked("OpNop"), Ok(walk::GridVerdict::Clean));
+    assert_eq!(walked("OpNop"), Ok(walk::RaceVerdict::Clean));
     for op in ["OpBeginInvocationInterlockEXT", "OpEmitVertex", "OpSetMeshOutputsEXT %1 %1"] {
         let refused = walked(op).map_err(|refusal| refusal.to_string());
         let name = op.split(' ').next().unwrap();

@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use device::{DeviceOptions, Executable, Selector, VulkanDevice};
-use plan::{BufferId, BufferMemory, Device, DeviceError, Image, ImageFormat, ImageId, ImageShape};
+use plan::{
+    BufferId, BufferMemory, Device, DeviceError, Image, ImageFormat, ImageId, ImageShape, KernelStage,
+};
 use runner::pool::{self, Health};
 use runner::worker::{PROGRESS_INTERVAL, ProgressSink, serve_jobs};
 use serde::{Deserialize, Serialize};
@@ -34,22 +36,9 @@ pub struct KernelToCompile {
     push_constant_bytes: u32,
     addresses: usize,
     subgroups: plan::Subgroups,
-    stage: ShaderStage,
+    stage: KernelStage,
     /// A shader of a user, with its own interface, in place of all other fields but the words.
     shader: Option<Box<runner::shader::Shader>>,
-}
-
-/// The stage of the kernel. A fragment shader brings the positions of its vertex shader, a task shader its
-/// mesh shader.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-enum ShaderStage {
-    #[default]
-    Compute,
-    Vertex,
-    Fragment(Vec<u32>),
-    Mesh,
-    /// The words of the mesh shader.
-    Task(Vec<u32>),
 }
 
 /// The results of a job.
@@ -109,11 +98,13 @@ impl From<&shaders::CompiledKernel> for KernelToCompile {
             },
             subgroups: runner::subgroup_requirements(kernel),
             stage: match &kernel.carrier {
-                Carrier::Compute => ShaderStage::Compute,
-                Carrier::Vertex | Carrier::VertexWithFragments { .. } => ShaderStage::Vertex,
-                Carrier::Fragment { point_shader: positions, .. } => ShaderStage::Fragment(positions.clone()),
-                Carrier::Mesh => ShaderStage::Mesh,
-                Carrier::Task { mesh } => ShaderStage::Task(mesh.clone()),
+                Carrier::Compute => KernelStage::Compute,
+                Carrier::Vertex | Carrier::VertexWithFragments { .. } => KernelStage::Vertex,
+                Carrier::Fragment { point_shader: positions, .. } => {
+                    KernelStage::Fragment { vertex_shader: positions.clone() }
+                }
+                Carrier::Mesh => KernelStage::Mesh,
+                Carrier::Task { mesh } => KernelStage::Task { mesh_shader: mesh.clone() },
             },
             shader: None,
         }
@@ -156,15 +147,7 @@ impl KernelToCompile {
             push_constant_bytes: self.push_constant_bytes,
             addresses: vec![BufferId(0); self.addresses],
             subgroups: self.subgroups,
-            stage: match &self.stage {
-                ShaderStage::Compute => plan::KernelStage::Compute,
-                ShaderStage::Vertex => plan::KernelStage::Vertex,
-                ShaderStage::Fragment(positions) => {
-                    plan::KernelStage::Fragment { vertex_shader: positions.clone() }
-                }
-                ShaderStage::Mesh => plan::KernelStage::Mesh,
-                ShaderStage::Task(mesh) => plan::KernelStage::Task { mesh_shader: mesh.clone() },
-            },
+            stage: self.stage.clone(),
             interface: None,
         }
     }

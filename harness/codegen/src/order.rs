@@ -2,33 +2,17 @@
 //! accesses.
 //!
 //! It is simpler than exploration, and available for every vendor with a table ([`vendor::order`]). Cases
-//! without a row are [`OrderVerdict::Unknown`], and so are accesses that the text does not distinguish.
+//! without a row are [`CodegenOrderVerdict::Unknown`], and so are accesses that the text does not distinguish.
 
 use std::collections::HashSet;
 
 use litmus::{Access, Instruction, InstructionKind, Scope, Semantics, StorageClass, Test, ThreadId};
+use results::wire::{CodegenOrderVerdict, CodegenOrdered};
 use vendor::order::{MissingOperation, Order, OrderRequirement, RequirementPart, RequirementPosition};
 
 use crate::align::{Alignment, LineSource};
 use crate::disassembly::{CodeOperation, CodePath, Disassembly, LineKind};
 use crate::form::FormKernel;
-
-/// The verdict on an order; the worst part decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum OrderVerdict {
-    /// The code orders what the source does not.
-    Stronger,
-    /// Everything that it needs is present.
-    Kept,
-    /// A part of it is present.
-    Weakened,
-    /// The table has no row for it, or the text does not distinguish the accesses.
-    Unknown,
-    /// No table covers what orders them, such as workgroup memory or control barriers of some vendors.
-    NotCovered,
-    /// Nothing orders the two accesses, or they are in reverse order.
-    Lost,
-}
 
 /// Two accesses of a thread that an instruction of the test orders, or an access and a control barrier.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,24 +41,6 @@ pub struct BarrierPosition {
 impl BarrierPosition {
     /// A barrier that several threads share, so that its line is unknown.
     const SHARED: BarrierPosition = BarrierPosition { index: 0, count: usize::MAX, region: 0 };
-}
-
-/// The result of a check.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OrderFinding {
-    pub verdict: OrderVerdict,
-    /// The present or missing instruction, in words.
-    pub why: String,
-    /// The source of the requirement.
-    pub source: Option<&'static str>,
-    /// True if the compiler merged two loads across an operation that orders them.
-    pub is_merged: bool,
-}
-
-impl OrderFinding {
-    fn new(verdict: OrderVerdict, why: impl Into<String>) -> OrderFinding {
-        OrderFinding { verdict, why: why.into(), source: None, is_merged: false }
-    }
 }
 
 /// An instruction that accesses memory or orders accesses.
@@ -300,7 +266,7 @@ pub fn check_order(
     disassembly: &Disassembly,
     alignment: &Alignment,
     target: &str,
-) -> OrderFinding {
+) -> CodegenOrdered {
     if let Some(position) = required.barrier {
         return check_barrier_order(required, position, disassembly, alignment, target);
     }
@@ -310,7 +276,7 @@ pub fn check_order(
     {
         if is_before(earlier, required.first) {
             let why = "the second access has no line, and the value is that of a load before the first";
-            return OrderFinding { is_merged: true, ..OrderFinding::new(OrderVerdict::Lost, why) };
+            return CodegenOrdered { is_merged: true, ..CodegenOrdered::new(CodegenOrderVerdict::Lost, why) };
         }
         return check_order(
             &RequiredOrder { second: earlier, ..required.clone() },
@@ -320,41 +286,44 @@ pub fn check_order(
         );
     }
     let (Some(first), Some(second)) = (line_of(required.first), line_of(required.second)) else {
-        return OrderFinding::new(OrderVerdict::Unknown, "an access has no line");
+        return CodegenOrdered::new(CodegenOrderVerdict::Unknown, "an access has no line");
     };
     let access_at = |at: usize| match disassembly.lines.get(at).map(|line| line.kind) {
         Some(LineKind::Access(access)) => Some(access),
         _ => None,
     };
     let (Some(first_access), Some(of_second)) = (access_at(first), access_at(second)) else {
-        return OrderFinding::new(OrderVerdict::Unknown, "an access has no line");
+        return CodegenOrdered::new(CodegenOrderVerdict::Unknown, "an access has no line");
     };
     let both = |predicate: fn(&Alignment, LineSource) -> bool| {
         predicate(alignment, required.first) && predicate(alignment, required.second)
     };
     if !both(Alignment::is_likely) || (second < first && !both(Alignment::is_certain)) {
-        return OrderFinding::new(OrderVerdict::Unknown, NOT_DISTINGUISHED);
+        return CodegenOrdered::new(CodegenOrderVerdict::Unknown, NOT_DISTINGUISHED);
     }
     let is_shared = [first_access, of_second].iter().any(|access| access.path == CodePath::Workgroup);
     if is_shared {
-        return OrderFinding::new(
-            OrderVerdict::NotCovered,
+        return CodegenOrdered::new(
+            CodegenOrderVerdict::NotCovered,
             "no table lists what workgroup memory needs here",
         );
     }
     if second < first {
-        return OrderFinding::new(OrderVerdict::Lost, "the second access is before the first");
+        return CodegenOrdered::new(CodegenOrderVerdict::Lost, "the second access is before the first");
     }
     let dialect = disassembly.dialect;
     let applies =
         |need: &&OrderRequirement| need.applies_to(required.order, Some(first_access.operation), target);
     let Some(requirement) = dialect.order_requirements.iter().find(applies) else {
-        return OrderFinding::new(OrderVerdict::Unknown, "no table lists what this order needs here");
+        return CodegenOrdered::new(
+            CodegenOrderVerdict::Unknown,
+            "no table lists what this order needs here",
+        );
     };
     let may_be_cached = of_second.operation == CodeOperation::Load;
     let steps = dialect.parts_of(requirement);
     let found = check_steps(&steps, disassembly, (first, second), may_be_cached && required.needs_visibility);
-    let found = OrderFinding { source: Some(&requirement.source), ..found };
+    let found = CodegenOrdered { source: Some(requirement.source.clone()), ..found };
     // An uncertain match is not evidence against a compiler, unless no other match keeps the order.
     let is_block = |(one, two): &(usize, usize)| {
         let between = disassembly.lines.get(*one.min(two)..*one.max(two)).unwrap_or_default();
@@ -364,22 +333,27 @@ pub fn check_order(
         let lines = alignment.lines_of(required.first).iter();
         let pairs =
             lines.flat_map(|one| alignment.lines_of(required.second).iter().map(move |two| (*one, *two)));
-        let is_lost = |pair| check_steps(&steps, disassembly, pair, false).verdict == OrderVerdict::Lost;
+        let is_lost =
+            |pair| check_steps(&steps, disassembly, pair, false).verdict == CodegenOrderVerdict::Lost;
         let mut pairs = pairs.filter(|(one, two)| one < two);
-        found.verdict == OrderVerdict::Lost && pairs.all(|pair| is_block(&pair) && is_lost(pair))
+        found.verdict == CodegenOrderVerdict::Lost && pairs.all(|pair| is_block(&pair) && is_lost(pair))
     };
     // Blocks of a module may be in any order.
     let is_elsewhere = alignment.is_module && !is_block(&(first, second));
-    if found.verdict != OrderVerdict::Kept
+    if found.verdict != CodegenOrderVerdict::Kept
         && (is_elsewhere || !both(Alignment::is_certain) && !no_match_keeps())
     {
-        return OrderFinding { verdict: OrderVerdict::Unknown, why: NOT_DISTINGUISHED.to_owned(), ..found };
+        return CodegenOrdered {
+            verdict: CodegenOrderVerdict::Unknown,
+            why: NOT_DISTINGUISHED.to_owned(),
+            ..found
+        };
     }
     weaken_narrow(required.scope, found)
 }
 
 /// Makes the answer for a scope unknown that is narrower than those of the tables, unless the order is kept.
-fn weaken_narrow(scope: Scope, found: OrderFinding) -> OrderFinding {
+fn weaken_narrow(scope: Scope, found: CodegenOrdered) -> CodegenOrdered {
     let is_narrow = match scope {
         Scope::QueueFamily | Scope::Device | Scope::CrossDevice => false,
         Scope::Invocation
@@ -388,9 +362,9 @@ fn weaken_narrow(scope: Scope, found: OrderFinding) -> OrderFinding {
         | Scope::ShaderCall
         | Scope::FragmentInterlock => true,
     };
-    if is_narrow && found.verdict != OrderVerdict::Kept {
+    if is_narrow && found.verdict != CodegenOrderVerdict::Kept {
         let why = format!("{}; the scope is narrower than the table's, so less may be sufficient", found.why);
-        return OrderFinding { verdict: OrderVerdict::Unknown, why, ..found };
+        return CodegenOrdered { verdict: CodegenOrderVerdict::Unknown, why, ..found };
     }
     found
 }
@@ -405,8 +379,8 @@ fn check_barrier_order(
     disassembly: &Disassembly,
     alignment: &Alignment,
     target: &str,
-) -> OrderFinding {
-    let not_covered = |why: &str| OrderFinding::new(OrderVerdict::NotCovered, why);
+) -> CodegenOrdered {
+    let not_covered = |why: &str| CodegenOrdered::new(CodegenOrderVerdict::NotCovered, why);
     if disassembly.dialect.barriers.is_empty() || position.count == usize::MAX {
         return not_covered("no table lists what a control barrier needs");
     }
@@ -432,11 +406,12 @@ fn check_barrier_order(
         // Loops are unrolled and accesses repeated, but a single one that is elsewhere has moved.
         let is_straight = !disassembly.lines.iter().any(|line| line.kind == LineKind::Jump);
         return match is_straight && alignment.is_certain(source) {
-            true => {
-                OrderFinding::new(OrderVerdict::Lost, "the access is on the other side of a control barrier")
-            }
-            false => OrderFinding::new(
-                OrderVerdict::Unknown,
+            true => CodegenOrdered::new(
+                CodegenOrderVerdict::Lost,
+                "the access is on the other side of a control barrier",
+            ),
+            false => CodegenOrdered::new(
+                CodegenOrderVerdict::Unknown,
                 "the access has no line between its control barriers",
             ),
         };
@@ -447,14 +422,17 @@ fn check_barrier_order(
     }
     let may_be_cached = access.operation == CodeOperation::Load && !is_shared && required.needs_visibility;
     if !is_release && !may_be_cached {
-        return OrderFinding::new(OrderVerdict::Kept, "after the control barrier");
+        return CodegenOrdered::new(CodegenOrderVerdict::Kept, "after the control barrier");
     }
     let dialect = disassembly.dialect;
     let rows = if is_shared { &dialect.workgroup_requirements } else { &dialect.order_requirements };
     let operation = is_release.then_some(access.operation);
     let applies = |need: &&OrderRequirement| need.applies_to(required.order, operation, target);
     let Some(requirement) = rows.iter().find(applies) else {
-        return OrderFinding::new(OrderVerdict::Unknown, "no table lists what this order needs here");
+        return CodegenOrdered::new(
+            CodegenOrderVerdict::Unknown,
+            "no table lists what this order needs here",
+        );
     };
     // After the barrier, nothing waits for an access before it.
     let mut steps = dialect.parts_of(requirement);
@@ -463,17 +441,21 @@ fn check_barrier_order(
         let ends = if is_release { (*line, barrier.start) } else { (barrier.end - 1, *line) };
         check_steps(&steps, disassembly, ends, may_be_cached)
     };
-    let mut found: Vec<OrderFinding> = lines.iter().map(check).collect();
+    let mut found: Vec<CodegenOrdered> = lines.iter().map(check).collect();
     found.sort_by_key(|one| one.verdict);
     let is_mixed = found.first().map(|one| one.verdict) != found.last().map(|one| one.verdict);
     let worst = found.pop().unwrap_or_else(|| not_covered("no line"));
-    let worst = OrderFinding { source: Some(&requirement.source), ..worst };
+    let worst = CodegenOrdered { source: Some(requirement.source.clone()), ..worst };
     if is_mixed {
-        return OrderFinding { verdict: OrderVerdict::Unknown, why: NOT_DISTINGUISHED.to_owned(), ..worst };
+        return CodegenOrdered {
+            verdict: CodegenOrderVerdict::Unknown,
+            why: NOT_DISTINGUISHED.to_owned(),
+            ..worst
+        };
     }
     // A wait or fence may follow the barrier, or be in another block.
     let worst = match worst.verdict {
-        OrderVerdict::Lost => OrderFinding { verdict: OrderVerdict::Unknown, ..worst },
+        CodegenOrderVerdict::Lost => CodegenOrdered { verdict: CodegenOrderVerdict::Unknown, ..worst },
         _ => worst,
     };
     // The table of workgroup memory is about workgroups.
@@ -495,10 +477,10 @@ fn check_steps(
     disassembly: &Disassembly,
     (first, second): (usize, usize),
     second_reads: bool,
-) -> OrderFinding {
+) -> CodegenOrdered {
     let text = |at: usize| disassembly.lines.get(at).map_or("", |line| line.text.as_str());
     let mut search_start = first + 1;
-    let mut worst = OrderFinding::new(OrderVerdict::Kept, "");
+    let mut worst = CodegenOrdered::new(CodegenOrderVerdict::Kept, "");
     for step in steps {
         let RequirementPart { place, alternatives, uncertain_alternatives, if_missing, description: words } =
             step;
@@ -527,24 +509,24 @@ fn check_steps(
         let is_uncertain = *place == RequirementPosition::Between
             && (search_start..second).any(|line| line_contains(line, uncertain_alternatives));
         let verdict = match if_missing {
-            _ if is_uncertain => OrderVerdict::Unknown,
-            MissingOperation::Lost => OrderVerdict::Lost,
-            MissingOperation::Weakened => OrderVerdict::Weakened,
-            MissingOperation::Unknown => OrderVerdict::Unknown,
+            _ if is_uncertain => CodegenOrderVerdict::Unknown,
+            MissingOperation::Lost => CodegenOrderVerdict::Lost,
+            MissingOperation::Weakened => CodegenOrderVerdict::Weakened,
+            MissingOperation::Unknown => CodegenOrderVerdict::Unknown,
         };
         let why = match verdict {
             _ if is_uncertain => format!("possibly present: {words}"),
-            OrderVerdict::Unknown => format!("not present: {words}; the needs of others are unknown"),
+            CodegenOrderVerdict::Unknown => format!("not present: {words}; the needs of others are unknown"),
             _ => format!("missing: {words}"),
         };
         if verdict > worst.verdict {
-            worst = OrderFinding::new(verdict, why);
+            worst = CodegenOrdered::new(verdict, why);
         }
-        if verdict == OrderVerdict::Lost {
+        if verdict == CodegenOrderVerdict::Lost {
             break;
         }
     }
-    if worst.verdict == OrderVerdict::Kept {
+    if worst.verdict == CodegenOrderVerdict::Kept {
         let words: Vec<&str> = steps.iter().map(|step| step.description.as_str()).collect();
         worst.why = if words.is_empty() { "in this order".to_owned() } else { words.join(", ") };
     }
@@ -555,7 +537,7 @@ fn check_steps(
 /// driver prints.
 ///
 /// The result is unknown unless the kernel has as many atomic loads as the test.
-pub fn check_nir(required: &RequiredOrder, nir: &str, loads: usize) -> Option<OrderFinding> {
+pub fn check_nir(required: &RequiredOrder, nir: &str, loads: usize) -> Option<CodegenOrdered> {
     if required.order != Order::Acquire {
         return None;
     }
@@ -567,8 +549,8 @@ pub fn check_nir(required: &RequiredOrder, nir: &str, loads: usize) -> Option<Or
     let lines: Vec<&str> = main.lines().filter(|line| is_atomic_load(line) || is_fence(line)).collect();
     let load_count = lines.iter().filter(|line| is_atomic_load(line)).count();
     if load_count != loads || loads < 2 {
-        return Some(OrderFinding::new(
-            OrderVerdict::Unknown,
+        return Some(CodegenOrdered::new(
+            CodegenOrderVerdict::Unknown,
             "the loads of the test differ from those of NIR",
         ));
     }
@@ -576,13 +558,13 @@ pub fn check_nir(required: &RequiredOrder, nir: &str, loads: usize) -> Option<Or
     let first = lines.iter().position(is_atomic_load)?;
     let last = lines.iter().rposition(is_atomic_load)?;
     if !lines.get(first..last).is_some_and(has_fence) {
-        return Some(OrderFinding::new(OrderVerdict::Lost, "no barrier is between the loads"));
+        return Some(CodegenOrdered::new(CodegenOrderVerdict::Lost, "no barrier is between the loads"));
     }
     if lines.iter().filter(|line| is_atomic_load(line)).any(|line| line.contains("reorderable")) {
-        return Some(OrderFinding::new(
-            OrderVerdict::Weakened,
+        return Some(CodegenOrdered::new(
+            CodegenOrderVerdict::Weakened,
             "a load is `reorderable` although it is `atomic`: a later pass or compiler may move it",
         ));
     }
-    Some(OrderFinding::new(OrderVerdict::Kept, "a barrier between loads that are not `reorderable`"))
+    Some(CodegenOrdered::new(CodegenOrderVerdict::Kept, "a barrier between loads that are not `reorderable`"))
 }

@@ -10,14 +10,12 @@ use std::fs;
 use std::path::Path;
 
 use codegen::disassembly::{DisassemblerDialect, LineKind};
-use codegen::order::{
-    MemoryStep, OrderFinding, OrderVerdict, StepKind, check_nir, check_order, find_required_orders,
-    orders_of_steps,
-};
+use codegen::order::{MemoryStep, StepKind, check_nir, check_order, find_required_orders, orders_of_steps};
 use codegen::{
     Disassembly, ExpectedAccess, Form, FormKernel, KernelSizes, LineSource, align, align_module, form_kernels,
 };
 use litmus::{Access, Order, Scope, Semantics, StorageClass, StorageClassSet, Test, ThreadId};
+use results::wire::{CodegenOrderVerdict, CodegenOrdered};
 use vendor::{CodeOperation, CodePath};
 
 /// Separates NIR and machine code.
@@ -80,7 +78,7 @@ fn load_samples(test: &Test) -> Vec<SampleText> {
 }
 
 /// Returns the check of the only order of a kernel of the test.
-fn check_only_order(test: &Test, sample: &SampleText, machine: &Disassembly) -> OrderFinding {
+fn check_only_order(test: &Test, sample: &SampleText, machine: &Disassembly) -> CodegenOrdered {
     let [required] = find_required_orders(test, &sample.form_kernel).try_into().unwrap();
     check_order(&required, machine, &align(test, &sample.form_kernel, machine), sample.target)
 }
@@ -91,10 +89,10 @@ fn orders_of_every_vendor() {
     let mut text = String::new();
     for sample in load_samples(&test) {
         let machine = Disassembly::parse(&sample.code, sample.dialect).unwrap();
-        let OrderFinding { verdict, why, .. } = check_only_order(&test, &sample, &machine);
+        let CodegenOrdered { verdict, why, .. } = check_only_order(&test, &sample, &machine);
         writeln!(text, "{}: {verdict:?}: {why}", sample.name).unwrap();
         let [required] = find_required_orders(&test, &sample.form_kernel).try_into().unwrap();
-        if let Some(OrderFinding { verdict, why, .. }) = check_nir(&required, &sample.nir, 2) {
+        if let Some(CodegenOrdered { verdict, why, .. }) = check_nir(&required, &sample.nir, 2) {
             writeln!(text, "    NIR: {verdict:?}: {why}").unwrap();
         }
     }
@@ -108,7 +106,7 @@ fn removing_an_ordering_line_loses_the_order() {
     let mut text = String::new();
     for sample in load_samples(&test) {
         let original = Disassembly::parse(&sample.code, sample.dialect).unwrap();
-        if check_only_order(&test, &sample, &original).verdict != OrderVerdict::Kept {
+        if check_only_order(&test, &sample, &original).verdict != CodegenOrderVerdict::Kept {
             continue;
         }
         for (at, line) in original.lines.iter().enumerate() {
@@ -117,8 +115,8 @@ fn removing_an_ordering_line_loses_the_order() {
             }
             let mut reduced = original.clone();
             reduced.lines.remove(at);
-            let OrderFinding { verdict, why, .. } = check_only_order(&test, &sample, &reduced);
-            if verdict != OrderVerdict::Kept {
+            let CodegenOrdered { verdict, why, .. } = check_only_order(&test, &sample, &reduced);
+            if verdict != CodegenOrderVerdict::Kept {
                 writeln!(text, "{} without `{}`: {verdict:?}: {why}", sample.name, line.text).unwrap();
             }
         }
@@ -169,12 +167,12 @@ fn barrier_steps(barriers: usize) -> (Vec<MemoryStep>, Vec<ExpectedAccess>) {
 /// Control barriers of modules: the wait before them, and accesses that cross them.
 #[test]
 fn accesses_stay_on_their_side_of_a_control_barrier() {
-    use OrderVerdict::{Kept, Lost, NotCovered, Unknown};
+    use CodegenOrderVerdict::{Kept, Lost, NotCovered, Unknown};
     const STORE: &str = "ds_write_b32 v0, v1\n";
     const LOAD: &str = "ds_read_b32 v2, v0\n";
     const WAIT: &str = "s_waitcnt lgkmcnt(0)\n";
     const BARRIER: &str = "s_barrier\n";
-    let cases: [(&[&str], [OrderVerdict; 2]); 8] = [
+    let cases: [(&[&str], [CodegenOrderVerdict; 2]); 8] = [
         (&[STORE, WAIT, BARRIER, LOAD], [Kept, Kept]),
         (&[STORE, BARRIER, LOAD], [Unknown, Kept]),
         (&[STORE, "s_waitcnt lgkmcnt(1)\n", BARRIER, LOAD], [Unknown, Kept]),
@@ -239,6 +237,6 @@ fn a_merged_load_of_a_module_is_lost() {
         let found = check_order(&required[0], &machine, &align_module(expected.clone(), &machine), "gfx1100");
         (found.verdict, found.is_merged)
     };
-    assert_eq!(verdict_of(""), (OrderVerdict::Lost, true));
-    assert_eq!(verdict_of("buffer_load_b32 v2, off, s[4:7], 0 glc\n"), (OrderVerdict::Kept, false));
+    assert_eq!(verdict_of(""), (CodegenOrderVerdict::Lost, true));
+    assert_eq!(verdict_of("buffer_load_b32 v2, off, s[4:7], 0 glc\n"), (CodegenOrderVerdict::Kept, false));
 }

@@ -2,6 +2,7 @@
 
 use litmus::Test;
 use model::{ConsistentExecution, ConsistentExecutions, ExplainedExecution};
+use results::wire::PlaygroundExecution;
 
 use super::html::STYLE;
 use super::picture::Picture;
@@ -13,17 +14,6 @@ use super::{dot, phrases, svg, text};
 pub struct ExecutionReport<'a> {
     pub test: &'a Test,
     pub executions: &'a ConsistentExecutions,
-}
-
-/// A single execution.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RenderedExecution {
-    /// Its number and its final state.
-    pub title: String,
-    /// For a terminal.
-    pub text: String,
-    /// As SVG.
-    pub picture: String,
 }
 
 impl<'a> ExecutionReport<'a> {
@@ -83,13 +73,13 @@ impl<'a> ExecutionReport<'a> {
     }
 
     /// Returns each execution separately.
-    pub fn render_each(self) -> Vec<RenderedExecution> {
+    pub fn render_each(self) -> Vec<PlaygroundExecution> {
         let pictures = self.pictures();
         let shown = self.titled_executions().zip(pictures).map(|((title, execution), picture)| {
             let mut text = String::new();
             text::write_table(&mut text, self.test, execution);
             text::write_edges(&mut text, execution);
-            RenderedExecution { picture: svg::render_document(&title, vec![picture]), title, text }
+            PlaygroundExecution { picture: svg::render_document(&title, vec![picture]), title, text }
         });
         shown.collect()
     }

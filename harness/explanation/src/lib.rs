@@ -20,17 +20,12 @@ use litmus::Test;
 use model::Explanation;
 
 pub use dot::render as dot;
-pub use executions::{ExecutionReport, RenderedExecution};
+pub use executions::ExecutionReport;
 pub use fix::apply_fix;
 pub use html::render as html;
 pub use phrases::describe_axiom;
-pub use recording::{
-    CommandClass, HazardMark, HazardSection, ProcessPicture, RecordingPage, TimelineCommand,
-    render as recording,
-};
-pub use shader::{
-    ShaderAnswer, ShaderFinding, ShaderPlace, render_page as shaders, render_svg as shaders_svg,
-};
+pub use recording::{RecordingPage, render as recording};
+pub use shader::{ShaderAnswer, ShaderFinding, render_page as shaders, render_svg as shaders_svg};
 pub use svg::render as svg;
 pub use text::render as text;
 

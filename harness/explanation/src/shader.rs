@@ -3,6 +3,9 @@
 
 use std::fmt::Write;
 
+use results::wire::{FindingPlace, FindingRecord};
+use results::write::change::describe_placed_change;
+
 use crate::html::{self, STYLE};
 use crate::layout::text_width;
 use crate::picture::ArrowKind;
@@ -23,46 +26,31 @@ pub struct ShaderAnswer {
     pub findings: Vec<ShaderFinding>,
 }
 
+/// A finding with what its picture and its text need.
 #[derive(Clone, Debug)]
 pub struct ShaderFinding {
-    pub kind: String,
+    pub record: FindingRecord,
     /// True if the two locations are accesses that no order of the model separates.
     pub is_race: bool,
-    pub message: String,
-    pub places: Vec<ShaderPlace>,
     /// Why the accesses are not ordered, if known.
     pub reason: Option<String>,
-    /// Suggested fixes with their locations.
-    pub fixes: Vec<String>,
     /// The fix as a unified diff, if it consists of insertions.
     pub diff: Option<String>,
+    /// The file of each place, with its text if available.
+    pub sources: Vec<(String, Option<String>)>,
 }
 
-/// A location in the source.
-#[derive(Clone, Debug)]
-pub struct ShaderPlace {
-    /// `read` or `write`, if the event is an access.
-    pub access: Option<String>,
-    /// The invocation that performs the event, if known.
-    pub invocation: Option<String>,
-    pub file: String,
-    /// Line number, if known.
-    pub line: Option<u32>,
-    /// Text of the file, if available.
-    pub source: Option<String>,
-}
-
-impl ShaderPlace {
-    /// Returns the source line, without its indentation.
-    fn source_line(&self) -> Option<&str> {
-        let index = (self.line? as usize).checked_sub(1)?;
-        self.source.as_ref()?.lines().nth(index).map(str::trim)
+impl ShaderFinding {
+    /// Returns the places with their files.
+    fn places(&self) -> impl Iterator<Item = (&FindingPlace, &(String, Option<String>))> {
+        self.record.at.iter().zip(&self.sources)
     }
 
-    /// Returns the event with its line, as in `write, line 11`.
-    fn event_text(&self) -> String {
-        let line = self.line.map_or(String::new(), |line| format!(", line {line}"));
-        format!("{}{line}", self.access.as_deref().unwrap_or("here"))
+    /// Returns the changes of the fix with their locations, each as a sentence.
+    fn fixes(&self) -> impl Iterator<Item = String> {
+        let lead = |number| if number == 0 { "Fix: " } else { "and " };
+        let changes = self.record.changes().iter().enumerate();
+        changes.map(move |(number, change)| format!("{}{}", lead(number), describe_placed_change(change)))
     }
 }
 
@@ -121,36 +109,38 @@ fn headline(answer: &ShaderAnswer) -> String {
 }
 
 fn render_finding(page: &mut String, finding: &ShaderFinding) {
-    *page +=
-        &format!("<h2>{}</h2>\n<p>{}</p>\n", escape(&finding.kind), html::escape_prose(&finding.message));
+    *page += &format!(
+        "<h2>{}</h2>\n<p>{}</p>\n",
+        escape(&finding.record.kind),
+        html::escape_prose(&finding.record.message)
+    );
     if let Some(reason) = &finding.reason {
         *page += &format!("<p>{}</p>\n", html::escape_prose(reason));
     }
-    if !finding.places.is_empty() {
+    if !finding.record.at.is_empty() {
         let picture = FindingPicture::new(finding);
         let width = picture.width() + 2.0 * MARGIN;
         let mut body = String::new();
         let height = picture.draw(&mut body, 0.0, width, false);
-        let drawn = svg::wrap_document(&finding.message, width, height + MARGIN, "", &body);
+        let drawn = svg::wrap_document(&finding.record.message, width, height + MARGIN, "", &body);
         *page += &format!("<div class=\"picture\">\n{drawn}</div>\n<div class=\"places\">\n");
-        finding.places.iter().for_each(|one| render_place(page, one));
+        finding.places().for_each(|(place, source)| render_place(page, place, source));
         *page += "</div>\n";
     }
-    for (number, change) in finding.fixes.iter().enumerate() {
-        let lead = if number == 0 { "Fix: " } else { "and " };
-        *page += &format!("<p>{lead}{}</p>\n", html::escape_prose(change));
+    for change in finding.fixes() {
+        *page += &format!("<p>{}</p>\n", html::escape_prose(&change));
     }
     if let Some(diff) = &finding.diff {
         *page += &html::render_diff(diff);
     }
 }
 
-fn render_place(page: &mut String, place: &ShaderPlace) {
+fn render_place(page: &mut String, place: &FindingPlace, (file, source): &(String, Option<String>)) {
     let number = place.line.map_or(String::new(), |line| format!(":{line}"));
     let by = place.invocation.as_deref().map(|by| format!(" by invocation {by}")).unwrap_or_default();
     let event = place.access.as_deref().unwrap_or("reached");
-    *page += &format!("<div>\n<p>{event}{} at {}{number}</p>\n", escape(&by), escape(&place.file));
-    if let (Some(line), Some(source)) = (place.line, &place.source) {
+    *page += &format!("<div>\n<p>{event}{} at {}{number}</p>\n", escape(&by), escape(file));
+    if let (Some(line), Some(source)) = (place.line, source) {
         *page += "<pre>";
         for (number, text) in (1..).zip(source.lines()) {
             if number + CONTEXT_LINES < line || number > line + CONTEXT_LINES {
@@ -185,14 +175,17 @@ const BOX: f64 = 48.0;
 
 impl FindingPicture<'_> {
     fn new(finding: &ShaderFinding) -> FindingPicture<'_> {
-        let column = |place: &ShaderPlace| {
+        let column = |(place, (_, source)): (&FindingPlace, &(String, Option<String>))| {
             let invocation = place.invocation.as_deref().map(|by| format!("invocation {by}"));
-            let code = place.source_line().unwrap_or_default();
+            let index = place.line.and_then(|line| (line as usize).checked_sub(1));
+            let code = index.and_then(|index| source.as_ref()?.lines().nth(index)).unwrap_or_default().trim();
             let cut: String = code.chars().take(MAX_CODE_LENGTH).collect();
             let code = if cut.len() < code.len() { format!("{cut}…") } else { cut };
-            [invocation.unwrap_or_default(), place.event_text(), code]
+            let line = place.line.map_or(String::new(), |line| format!(", line {line}"));
+            let event = format!("{}{line}", place.access.as_deref().unwrap_or("here"));
+            [invocation.unwrap_or_default(), event, code]
         };
-        let columns: Vec<_> = finding.places.iter().map(column).collect();
+        let columns: Vec<_> = finding.places().map(column).collect();
         let widest = columns.iter().flatten().map(|text| text_width(text)).fold(120.0, f64::max);
         FindingPicture { finding, columns, column_width: widest + 20.0 }
     }
@@ -205,7 +198,13 @@ impl FindingPicture<'_> {
     /// Draws the picture below `y`, optionally with message, reason and fix as text, and returns its lower end.
     fn draw(&self, out: &mut String, mut y: f64, width: f64, with_text: bool) -> f64 {
         if with_text {
-            y = draw_text(out, &format!("{}: {}", self.finding.kind, self.finding.message), y, width, "bold");
+            y = draw_text(
+                out,
+                &format!("{}: {}", self.finding.record.kind, self.finding.record.message),
+                y,
+                width,
+                "bold",
+            );
         }
         let left = ((width - self.width()) / 2.0).max(MARGIN);
         let top = y + HEADER_HEIGHT + 10.0;
@@ -250,10 +249,7 @@ impl FindingPicture<'_> {
         }
         y = if self.columns.is_empty() { y } else { top + BOX };
         if with_text {
-            let fixes = self.finding.fixes.iter().enumerate();
-            let fixes =
-                fixes.map(|(number, text)| format!("{} {text}", if number == 0 { "Fix:" } else { "and" }));
-            for line in self.finding.reason.iter().cloned().chain(fixes) {
+            for line in self.finding.reason.iter().cloned().chain(self.finding.fixes()) {
                 y = draw_text(out, &line, y + 4.0, width, "normal");
             }
         }

@@ -1,9 +1,10 @@
 //! Shader stages, and the draws of graphics stages.
 
+use serde::{Deserialize, Serialize};
 use vocabulary::{Feature, StageMask};
 
 /// The stage of a kernel.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum KernelStage {
     /// Invocations of a compute dispatch.
     #[default]

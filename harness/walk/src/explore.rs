@@ -6,11 +6,12 @@ use std::ops::ControlFlow;
 use entry_point::layout::element_names;
 use entry_point::question::{Claim, resolve_claim};
 use entry_point::{AnalysisOptions, FindingCause, FindingKind, InvocationId, Problem, Refusal};
+use results::wire::RaceVerdict;
 use spirv_reader::{SourcePosition, SpirvModule};
 
 use super::influence::InputInfluence;
 use super::race_classes::classify_races;
-use super::report::{CoverageLimit, FinalBuffer, GridFinding, GridReport, GridSpot, GridVerdict};
+use super::report::{CoverageLimit, FinalBuffer, GridFinding, GridReport, GridSpot};
 use super::schedule::{MAX_STEPS, SchedulePolicy};
 use super::setup::{MAX_INVOCATIONS, with_interpreter};
 use super::state::{Interpreter, SiteFinding, WalkSetup};
@@ -219,10 +220,10 @@ impl Exploration<'_, '_> {
             report.findings.retain(|found| found.cause != FindingCause::StoredUnwritten);
         }
         report.verdict = match (report.findings.is_empty(), &report.refusal) {
-            (false, _) => GridVerdict::Racy,
-            (true, None) => GridVerdict::Clean,
-            (true, Some(Refusal { what: Problem::OpaqueClaim { .. }, .. })) => GridVerdict::Undecided,
-            (true, Some(refusal)) if refusal.what.is_limit() => GridVerdict::Undecided,
+            (false, _) => RaceVerdict::Racy,
+            (true, None) => RaceVerdict::Clean,
+            (true, Some(Refusal { what: Problem::OpaqueClaim { .. }, .. })) => RaceVerdict::Undecided,
+            (true, Some(refusal)) if refusal.what.is_limit() => RaceVerdict::Undecided,
             (true, Some(refusal)) => return Err(refusal.clone()),
         };
         report.unreached = first.program.unreached_lines(&reached);
@@ -230,7 +231,7 @@ impl Exploration<'_, '_> {
         report.reached = reached;
         report.has_unordered_interlock = first.setup.has_unordered_interlock();
         report.limits = notes.into_iter().map(CoverageLimit::Note).collect();
-        if report.verdict == GridVerdict::Clean {
+        if report.verdict == RaceVerdict::Clean {
             report.limits.extend(report.unreached_limit(module));
         }
         Ok(report)

@@ -62,8 +62,9 @@ pub use accessed_bytes::{AccessedBytes, EntryAccesses, ResourceAccess, accessed_
 pub use explore::{DEFAULT_SCHEDULES, analyze_grid, analyze_grid_thoroughly, analyze_within_steps};
 pub use report::{
     Blocked, CoverageLimit, DecidingModel, ExceededSize, FinalBuffer, FindingKey, GridFinding, GridReport,
-    GridSpot, GridVerdict, NeededInput, RequiredSize, WiderGridFinding, line_ranges,
+    GridSpot, NeededInput, RequiredSize, WiderGridFinding, line_ranges,
 };
+pub use results::wire::RaceVerdict;
 pub use setup::MAX_INVOCATIONS;
 pub use trace::trace_finding;
 pub use trial::{LaunchProbe, Trial, probe_launch, run_trial};

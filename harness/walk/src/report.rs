@@ -3,24 +3,11 @@
 use std::collections::BTreeSet;
 
 use entry_point::{FindingCause, FindingKind, InvocationId, Refusal, Spot};
+use results::wire::RaceVerdict;
 use spirv_reader::{SourcePosition, SpirvModule, SpirvOperation, Stage};
 
 /// Upper bound on the ranges of unreached lines that the report lists.
 const MAX_RANGES: usize = 8;
-
-/// The outcome of a walk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum GridVerdict {
-    /// At least one finding.
-    Racy,
-    /// No finding, within the reported coverage.
-    #[default]
-    Clean,
-    /// No finding, but a limit ended the walk.
-    Undecided,
-    /// The answer depends on inputs that no option supplies.
-    NeedsInputs,
-}
 
 /// A source location of a finding, with the invocation that executes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -208,7 +195,7 @@ pub struct GridReport {
     /// The workgroups that ran, by their position in the grid; empty if all did.
     pub workgroups: Vec<[u32; 3]>,
     /// The outcome.
-    pub verdict: GridVerdict,
+    pub verdict: RaceVerdict,
     /// The limit or unsupported feature that ended the walk, if any.
     pub refusal: Option<Refusal>,
     /// The defects found.
@@ -242,7 +229,7 @@ pub struct GridReport {
     pub limits: Vec<CoverageLimit>,
     /// The buffers and images whose assumed size accesses exceed. Such accesses are not checked.
     pub exceeded: Vec<ExceededSize>,
-    /// The inputs to supply, if the verdict is [`GridVerdict::NeedsInputs`].
+    /// The inputs to supply, if the verdict is [`RaceVerdict::NeedsInputs`].
     pub needs: Vec<NeededInput>,
     /// True if the verdict is that for the one reason that a race needs a small number with large ones.
     pub is_open_by_share: bool,
@@ -276,7 +263,7 @@ impl GridReport {
         let local_size = grid_size(|identity| identity.local);
         let stage = invocations.first().map(|identity| identity.stage).unwrap_or_default();
         let grid = grid_size(|identity| identity.workgroup);
-        let verdict = GridVerdict::Undecided;
+        let verdict = RaceVerdict::Undecided;
         GridReport { verdict, ..GridReport::new(entry, stage, grid, local_size, subgroup_size) }
     }
 

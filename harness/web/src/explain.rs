@@ -1,11 +1,9 @@
 //! The explanation of an outcome, as `explain` prints it, and the executions with the outcome.
 
-use explanation::{ExecutionReport, Explained, RenderedExecution};
+use explanation::{ExecutionReport, Explained};
 use litmus::Condition;
 use model::{Budget, ExplainOptions, explain_outcome, list_witness_executions};
-use results::wire::{
-    PlaygroundAnswer, PlaygroundExecution, PlaygroundExplanation, PlaygroundQuestion, RejectedLine,
-};
+use results::wire::{PlaygroundAnswer, PlaygroundExplanation, PlaygroundQuestion, RejectedLine};
 
 use crate::question::{FILE, ParsedQuestion, model_mistake, parse_mistakes};
 
@@ -40,11 +38,7 @@ pub fn list_executions(
     let options = explain_options(parse_outcome(outcome, &test)?, budget);
     let found = list_witness_executions(&test, &model, &options, MAX_EXECUTIONS).map_err(model_mistake)?;
     let shown = ExecutionReport { test: &test, executions: &found }.render_each();
-    let execution = |RenderedExecution { title, text, picture }| PlaygroundExecution { title, text, picture };
-    Ok(PlaygroundAnswer::Executions {
-        executions: shown.into_iter().map(execution).collect(),
-        complete: found.complete,
-    })
+    Ok(PlaygroundAnswer::Executions { executions: shown, complete: found.complete })
 }
 
 fn parse_outcome(outcome: Option<&str>, test: &litmus::Test) -> Result<Option<Condition>, Vec<RejectedLine>> {

@@ -133,7 +133,7 @@ pub struct CodegenOrdered {
 }
 
 closed_enum! {
-    /// Whether code implements an order.
+    /// Whether code implements an order; the last one of several parts decides.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum CodegenOrderVerdict {
@@ -143,12 +143,19 @@ closed_enum! {
         Kept = "kept",
         /// Some of them are present.
         Weakened = "weakened",
-        /// No operation orders the two accesses, or they are in the opposite order.
-        Lost = "lost",
         /// The requirement is unknown, or the accesses cannot be identified in the text.
         Unknown = "unknown",
         /// No table covers what orders them, such as workgroup memory or control barriers of some vendors.
         NotCovered = "not covered",
+        /// No operation orders the two accesses, or they are in the opposite order.
+        Lost = "lost",
+    }
+}
+
+impl CodegenOrdered {
+    /// Creates a verdict without the document of a requirement.
+    pub fn new(verdict: CodegenOrderVerdict, why: impl Into<String>) -> CodegenOrdered {
+        CodegenOrdered { verdict, why: why.into(), source: None, is_merged: false }
     }
 }
 

@@ -265,12 +265,13 @@ pub enum RaceWitness {
 
 closed_enum! {
     /// The verdict of `race`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum RaceVerdict {
         /// At least one finding.
         Racy = "racy",
         /// No finding, within the stated scope.
+        #[default]
         Clean = "clean",
         /// The kernel is not supported.
         Refused = "refused",

@@ -1,9 +1,9 @@
 //! Checks each memory order that a test requires in the machine code.
 
-use codegen::order::{self, OrderFinding, OrderVerdict, RequiredOrder};
+use codegen::order::{self, RequiredOrder};
 use codegen::{Disassembly, FormKernel, LineSource, align};
 use litmus::{AccessKind, Keyword, MemoryAccess, Test};
-use results::wire::{CodegenOrder, CodegenOrderVerdict, CodegenOrdered};
+use results::wire::{CodegenOrder, CodegenOrdered};
 
 use super::line_source::source_text;
 use crate::compile_worker::CompilationResult;
@@ -24,8 +24,7 @@ pub fn check_orders(
             .filter(|_| {
                 !unit.form.is_merged() && is_load(test, required.first) && is_load(test, required.second)
             })
-            .and_then(|(_, text)| order::check_nir(&required, text, loads))
-            .map(order_result);
+            .and_then(|(_, text)| order::check_nir(&required, text, loads));
         CodegenOrder { nir, ..order_record(&required, found, &|source| source_text(test, source)) }
     };
     order::find_required_orders(test, unit).into_iter().map(to_record).collect()
@@ -34,7 +33,7 @@ pub fn check_orders(
 /// Returns the record of an order, without NIR.
 pub(super) fn order_record(
     required: &RequiredOrder,
-    found: OrderFinding,
+    code: CodegenOrdered,
     name: &dyn Fn(LineSource) -> String,
 ) -> CodegenOrder {
     CodegenOrder {
@@ -46,25 +45,8 @@ pub(super) fn order_record(
         scope: required.scope.keyword().to_owned(),
         first: name(required.first),
         second: name(required.second),
-        code: order_result(found),
+        code,
         nir: None,
-    }
-}
-
-fn order_result(found: OrderFinding) -> CodegenOrdered {
-    let verdict = match found.verdict {
-        OrderVerdict::Stronger => CodegenOrderVerdict::Stronger,
-        OrderVerdict::Kept => CodegenOrderVerdict::Kept,
-        OrderVerdict::Weakened => CodegenOrderVerdict::Weakened,
-        OrderVerdict::Lost => CodegenOrderVerdict::Lost,
-        OrderVerdict::Unknown => CodegenOrderVerdict::Unknown,
-        OrderVerdict::NotCovered => CodegenOrderVerdict::NotCovered,
-    };
-    CodegenOrdered {
-        verdict,
-        why: found.why,
-        source: found.source.map(str::to_owned),
-        is_merged: found.is_merged,
     }
 }
 

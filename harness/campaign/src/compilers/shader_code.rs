@@ -3,12 +3,13 @@
 use std::fs;
 
 use analysis::{InputGrid, InputMode, placed_refusal_text};
-use codegen::order::{
-    OrderFinding, OrderVerdict, RequiredOrder, check_order, orders_of_steps, unordered_neighbours,
-};
+use codegen::order::{RequiredOrder, check_order, orders_of_steps, unordered_neighbours};
 use codegen::{Disassembly, LineSource, MemoryRole, align_module};
 use entry_point::{AnalysisOptions, Problem, Refusal};
-use results::wire::{CODEGEN_SCHEMA, CodegenKernel, CodegenLine, CodegenOrder, CodegenVerdict};
+use results::wire::{
+    CODEGEN_SCHEMA, CodegenKernel, CodegenLine, CodegenOrder, CodegenOrderVerdict, CodegenOrdered,
+    CodegenVerdict,
+};
 use spirv_reader::SpirvModule;
 
 use super::code_lines::{described_kernel, named_code};
@@ -177,8 +178,8 @@ fn kernel_record(
         let required = orders_of_steps(&one.steps.steps);
         let stronger = unordered_neighbours(&one.steps.steps, &required).into_iter().filter_map(|pair| {
             let found = check(&pair);
-            let is_ordered = found.verdict == OrderVerdict::Kept && found.source.is_some();
-            let found = OrderFinding { verdict: OrderVerdict::Stronger, ..found };
+            let is_ordered = found.verdict == CodegenOrderVerdict::Kept && found.source.is_some();
+            let found = CodegenOrdered { verdict: CodegenOrderVerdict::Stronger, ..found };
             is_ordered.then(|| order_record(&pair, found, &name))
         });
         let kept = required.iter().map(|required| order_record(required, check(required), &name));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use analysis::InputMode;
 use campaign::contained_path::path_inside;
 use campaign::shader::source::{Compilation, CompileCommands, parse_definitions};
-use clap::Args;
+use clap::{Args, ValueEnum as _};
 use entry_point::inputs::RayResults;
 use entry_point::{AnalysisOptions, inputs};
 use spirv_reader::{HlslExecution, HlslMemory, HlslRules};
@@ -251,27 +251,7 @@ fn parent_folder(file: &Path) -> PathBuf {
 impl KernelArguments {
     /// Returns true if no input is given.
     pub fn is_empty(&self) -> bool {
-        self.entry.is_none()
-            && self.grid.is_none()
-            && self.workgroup.is_empty()
-            && self.subgroup_size.is_none()
-            && self.hlsl_rules() == HlslRules::default()
-            && self.spec.is_empty()
-            && self.push.is_empty()
-            && self.buffer.is_empty()
-            && self.bind.is_empty()
-            && self.image.is_empty()
-            && self.sampler.is_empty()
-            && self.rays.is_none()
-            && self.case.is_none()
-            && self.inputs.is_none()
-            && self.assert.is_none()
-            && self.define.is_empty()
-            && self.include.is_empty()
-            && self.define_file.is_empty()
-            && self.compile_commands.is_none()
-            && self.preprocess.is_none()
-            && self.compiler.is_none()
+        self.to_words().is_empty()
     }
 
     fn hlsl_rules(&self) -> HlslRules {
@@ -346,56 +326,44 @@ impl KernelArguments {
 
     /// Returns the command-line words for these inputs.
     pub fn to_words(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        let mut add = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
-        let pair = |(left, right): &(String, String)| format!("{left}={right}");
-        if let Some(entry) = &self.entry {
-            add("--entry", entry.clone());
-        }
-        if let Some([x, y, z]) = self.grid {
-            add("--grid", format!("{x},{y},{z}"));
-        }
-        self.workgroup.iter().for_each(|[x, y, z]| add("--workgroup", format!("{x},{y},{z}")));
-        if let Some(size) = self.subgroup_size {
-            add("--subgroup-size", size.to_string());
-        }
-        if let Some(execution) = &self.hlsl_execution {
-            add("--hlsl-execution", name_of(&HlslRules::EXECUTIONS, execution));
-        }
-        if let Some(memory) = &self.hlsl_memory {
-            add("--hlsl-memory", name_of(&HlslRules::MEMORIES, memory));
-        }
-        self.spec.iter().for_each(|spec| add("--spec", pair(spec)));
-        self.push.iter().for_each(|push| add("--push", push.clone()));
-        self.buffer.iter().for_each(|buffer| add("--buffer", pair(buffer)));
-        self.bind.iter().for_each(|bind| add("--bind", pair(bind)));
-        self.image.iter().for_each(|image| add("--image", pair(image)));
-        self.sampler.iter().for_each(|sampler| add("--sampler", pair(sampler)));
-        if let Some(rays) = self.rays {
-            add("--rays", rays.name().to_owned());
-        }
-        if let Some(case) = &self.case {
-            add("--case", case.display().to_string());
-        }
-        if self.inputs == Some(InputWord::Zeros) {
-            add("--inputs", "zeros".to_owned());
-        }
-        if let Some(claim) = &self.assert {
-            add("--assert", claim.clone());
-        }
-        self.define.iter().for_each(|definition| add("--define", definition.clone()));
-        self.include.iter().for_each(|folder| add("--include", folder.display().to_string()));
-        self.define_file.iter().for_each(|path| add("--define-file", path.display().to_string()));
-        if let Some(path) = &self.compile_commands {
-            add("--compile-commands", path.display().to_string());
-        }
-        if let Some(command) = &self.preprocess {
-            add("--preprocess", command.clone());
-        }
-        if let Some(compiler) = &self.compiler {
-            add("--compiler", compiler.clone());
-        }
-        words
+        let position = |size: &[u32; 3]| size.map(|count| count.to_string()).join(",");
+        let pairs = |pairs: &[(String, String)]| {
+            pairs.iter().map(|(left, right)| format!("{left}={right}")).collect::<Vec<String>>()
+        };
+        let paths = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
+        let hlsl = (
+            self.hlsl_execution.map(|execution| name_of(&HlslRules::EXECUTIONS, &execution)),
+            self.hlsl_memory.map(|memory| name_of(&HlslRules::MEMORIES, &memory)),
+        );
+        let inputs = self.inputs.and_then(|inputs| Some(inputs.to_possible_value()?.get_name().to_owned()));
+        let words: [(&str, Vec<String>); 22] = [
+            ("--entry", self.entry.iter().cloned().collect()),
+            ("--grid", self.grid.iter().map(position).collect()),
+            ("--workgroup", self.workgroup.iter().map(position).collect()),
+            ("--subgroup-size", self.subgroup_size.iter().map(u32::to_string).collect()),
+            ("--hlsl-execution", hlsl.0.into_iter().collect()),
+            ("--hlsl-memory", hlsl.1.into_iter().collect()),
+            ("--spec", pairs(&self.spec)),
+            ("--push", self.push.clone()),
+            ("--buffer", pairs(&self.buffer)),
+            ("--bind", pairs(&self.bind)),
+            ("--image", pairs(&self.image)),
+            ("--sampler", pairs(&self.sampler)),
+            ("--rays", self.rays.iter().map(|rays| rays.name().to_owned()).collect()),
+            ("--case", paths(self.case.as_slice())),
+            ("--inputs", inputs.into_iter().collect()),
+            ("--assert", self.assert.iter().cloned().collect()),
+            ("--define", self.define.clone()),
+            ("--include", paths(&self.include)),
+            ("--define-file", paths(&self.define_file)),
+            ("--compile-commands", paths(self.compile_commands.as_slice())),
+            ("--preprocess", self.preprocess.iter().cloned().collect()),
+            ("--compiler", self.compiler.iter().cloned().collect()),
+        ];
+        let flags = |(flag, values): (&str, Vec<String>)| {
+            values.into_iter().flat_map(|value| [flag.to_owned(), value]).collect::<Vec<String>>()
+        };
+        words.into_iter().flat_map(flags).collect()
     }
 
     /// Converts the inputs to options of an analysis, and reads the files.

@@ -26,7 +26,7 @@ use results::wire::{BufferContents, CoverageLimit, RaceLine};
 use results::write::race::format_race;
 use spirv_reader::SpirvModule;
 use walk::texels::unpack_texels;
-use walk::{GridReport, GridVerdict, ResourceAccess, accessed_bytes};
+use walk::{GridReport, RaceVerdict, ResourceAccess, accessed_bytes};
 
 use super::error::Error;
 use super::model::AxiomaticModel;
@@ -433,15 +433,15 @@ impl<'a> ShaderTest<'a> {
             let mut line = race_line(&dispatch.file, &dispatch.module, &options, report.clone());
             dispatch.check_types(&memory, &line.contents)?;
             match report.verdict {
-                GridVerdict::Racy => {
+                RaceVerdict::Racy => {
                     let smallest = dispatch.shrink(&memory, &unused, &model, (&options, &report), time_limit);
                     let (line, text) = (Box::new(line), dispatch.text.clone());
                     return Err(ShaderTestError::Finding { line, text, seed: options.seed, smallest });
                 }
-                GridVerdict::Undecided | GridVerdict::NeedsInputs => {
+                RaceVerdict::Refused | RaceVerdict::Undecided | RaceVerdict::NeedsInputs => {
                     return Err(ShaderTestError::Undecided(Box::new(line)));
                 }
-                GridVerdict::Clean => {}
+                RaceVerdict::Clean => {}
             }
             if dispatch.is_after_barrier {
                 open.clear();

@@ -12,7 +12,7 @@ use analysis::outcomes::{FinalCell, FinalContent, FinalContents, enumerate_conte
 use entry_point::inputs::DEFAULT_BYTES;
 use entry_point::open_memory::{OpenPart, OpenParts};
 use entry_point::{AnalysisOptions, FindingKind, Refusal, Spot};
-use walk::{GridReport, GridVerdict};
+use walk::{GridReport, RaceVerdict};
 
 /// The numbers that others may have left in all open buffers.
 const FILL_VALUES: [u32; 2] = [0, 1];
@@ -85,7 +85,7 @@ pub(super) fn compare_contents(
 
 /// Returns true if all schedules have this result, without a defect.
 fn is_settled(report: &GridReport) -> bool {
-    report.verdict == GridVerdict::Clean
+    report.verdict == RaceVerdict::Clean
         && report.findings.is_empty()
         && !report.is_schedule_dependent
         && !report.has_partial_subgroups

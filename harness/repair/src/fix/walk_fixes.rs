@@ -11,7 +11,7 @@ use super::apply::apply_changes;
 use super::candidates::{FoundFix, ModuleCandidates};
 use super::change::KernelChange;
 use entry_point::{AnalysisOptions, FindingKind};
-use walk::{GridFinding, GridReport, GridVerdict};
+use walk::{GridFinding, GridReport, RaceVerdict};
 
 /// Upper bound on the changed modules.
 const MAX_TRIALS: usize = 400;
@@ -81,7 +81,7 @@ pub fn fix_walk_findings(
     let walk_module = |changed: SpirvModule| walk::analyze_grid_thoroughly(&changed, options).ok();
     let final_report = apply_changes(module, &all).and_then(walk_module);
     fixes.is_clean =
-        !all.is_empty() && final_report.as_ref().is_some_and(|report| report.verdict == GridVerdict::Clean);
+        !all.is_empty() && final_report.as_ref().is_some_and(|report| report.verdict == RaceVerdict::Clean);
     // A change counts only if its finding is absent with all changes together, too.
     for (finding, changes) in report.findings.iter().zip(&mut fixes.changes) {
         if final_report
@@ -149,7 +149,7 @@ impl FixSearch<'_> {
         };
         self.steps = self.steps.saturating_sub(report.steps);
         // An undecided walk may have missed the finding.
-        let is_complete = report.refusal.is_none() && report.verdict != GridVerdict::Undecided;
+        let is_complete = report.refusal.is_none() && report.verdict != RaceVerdict::Undecided;
         Some(is_complete.then_some(report.findings))
     }
 }

@@ -1,14 +1,11 @@
 //! Answers about a recording in the requested format.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use campaign::shader::race::to_page;
-use explanation::{CommandClass, HazardMark, HazardSection, ProcessPicture, RecordingPage, TimelineCommand};
-use results::wire::{
-    HazardLine, JudgementLine, RaceLine, RaceVerdict, RecordedCommand, RecordedProcess, RecordingRecord,
-};
+use explanation::RecordingPage;
+use results::wire::{HazardLine, JudgementLine, RaceLine, RaceVerdict, RecordingRecord};
 use results::write::json::JsonLinesWriter;
 use results::write::junit::{AnswerStatus, JunitAnswerWriter};
 use results::write::race::format_race;
@@ -111,9 +108,7 @@ impl<'a> AnswerWriter<'a> {
         }
         let lines: Vec<RaceLine> = self.shaders.iter().map(|(_, line)| line.clone()).collect();
         let summary = format_judgement(self.recording, &lines, judgement);
-        let page = |writer: &Self| {
-            explanation::recording(&writer.page(hazards, judgement, &summary), &command_line())
-        };
+        let page = |writer: &Self| writer.page(hazards, judgement, &summary);
         match self.options.format {
             RaceFormat::Json => {
                 let mut json = JsonLinesWriter::new(&mut self.out);
@@ -151,72 +146,13 @@ impl<'a> AnswerWriter<'a> {
         Ok(self.outcome)
     }
 
-    /// Collects the data of the page.
-    fn page(&self, hazards: &[HazardLine], judgement: &JudgementLine, summary: &str) -> RecordingPage {
-        let mut verdicts: BTreeMap<u64, Vec<RaceVerdict>> = BTreeMap::new();
-        self.shaders.iter().for_each(|(kind, line)| verdicts.entry(*kind).or_default().push(line.verdict));
-        let has_race = |kind: u64| verdicts.get(&kind).is_some_and(|all| all.contains(&RaceVerdict::Racy));
-        let redundant = judgement.redundant_barriers.iter();
-        let redundant: BTreeSet<(u32, u64)> = redundant.map(|one| (one.process, one.index)).collect();
-        let picture = |process: &RecordedProcess| {
-            let queues = process.queues.iter();
-            let queues = queues.map(|queue| format!("queue {}, family {}", queue.index, queue.family));
-            let class = |command: &RecordedCommand| match command.kind {
-                Some(kind) if has_race(kind) => CommandClass::RacyDispatch,
-                Some(_) => CommandClass::Dispatch,
-                None if redundant.contains(&(process.process, command.index)) => {
-                    CommandClass::RedundantBarrier
-                }
-                None if command.is_barrier => CommandClass::Barrier,
-                None => CommandClass::Other,
-            };
-            let commands = process.commands.iter().map(|command| TimelineCommand {
-                queue: process.queues.iter().position(|queue| queue.queue == command.queue).unwrap_or(0),
-                submission: command.submission,
-                text: match &command.label {
-                    Some(label) => format!("{label}: {}", command.what),
-                    None => command.what.clone(),
-                },
-                class: class(command),
-            });
-            let own = hazards.iter().enumerate().filter(|(_, line)| line.process == process.process);
-            let mark = |(section, line): (usize, &HazardLine)| {
-                let mut indices = line.commands.iter().map(|command| command.index as usize);
-                let first = indices.next()?;
-                Some(HazardMark { section, first, second: indices.next(), is_possible: line.is_possible })
-            };
-            ProcessPicture {
-                title: format!("Process {} on {}", process.process, process.devices.join(", ")),
-                queues: queues.collect(),
-                commands: commands.collect(),
-                hazards: own.filter_map(mark).collect(),
-            }
-        };
-        let mut kinds =
-            vec![["kind", "shader", "dispatches", "label", "verdict"].map(str::to_owned).to_vec()];
-        for kind in &self.recording.kinds {
-            let all = verdicts.get(&kind.kind).into_iter().flatten().map(RaceVerdict::to_string);
-            let mut all: Vec<String> = all.collect();
-            all.dedup();
-            kinds.push(vec![
-                kind.kind.to_string(),
-                format!("`{}` in kinds/{}/module.spv", kind.entry, kind.kind),
-                kind.dispatches.to_string(),
-                kind.label.clone().unwrap_or_default(),
-                all.join(", "),
-            ]);
-        }
-        let trim = |line: &str| format!("{}\n", line.trim_start());
-        let text = |line: &HazardLine| format_hazard(line).lines().skip(1).map(trim).collect();
-        let section = |line: &HazardLine| HazardSection { title: hazard_title(line), text: text(line) };
+    /// Returns the page of the answers.
+    fn page(&self, hazards: &[HazardLine], judgement: &JudgementLine, summary: &str) -> String {
+        let verdicts: Vec<_> = self.shaders.iter().map(|(kind, line)| (*kind, line.verdict)).collect();
         let open = self.shaders.iter().filter(|(_, line)| line.verdict != RaceVerdict::Clean);
-        RecordingPage {
-            title: format!("Recording of {}", self.recording.program.join(" ")),
-            summary: summary.to_owned(),
-            processes: self.recording.processes.iter().map(picture).collect(),
-            hazards: hazards.iter().map(section).collect(),
-            kinds,
-            shaders: open.map(|(_, line)| to_page(line)).collect(),
-        }
+        let shaders: Vec<_> = open.map(|(_, line)| to_page(line)).collect();
+        let (recording, verdicts, shaders) = (self.recording, &verdicts, &shaders);
+        let page = RecordingPage { recording, hazards, judgement, verdicts, summary, shaders };
+        explanation::recording(&page, &command_line())
     }
 }
