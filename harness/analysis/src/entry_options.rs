@@ -2,6 +2,7 @@
 
 use entry_point::{AnalysisOptions, Problem, Refusal, source_location};
 use lint::ValidityRule;
+use results::wire::RejectedLine;
 use spirv_reader::{SourcePosition, SpirvModule};
 
 use litmus::similar::did_you_mean;
@@ -78,12 +79,26 @@ pub fn source_refusal_text(file: &str, module: &SpirvModule, refusal: &Refusal) 
     placed_refusal_text(source.unwrap_or(file), refusal)
 }
 
+/// Returns the record of a refusal, with the source file of its line; `file` is the module's own file.
+pub fn refusal_record(file: &str, module: Option<&SpirvModule>, refusal: &Refusal) -> RejectedLine {
+    let error = refusal_text(&Refusal { place: SourcePosition::Module, ..refusal.clone() });
+    let line = match refusal.place {
+        SourcePosition::Line(line) => Some(line),
+        SourcePosition::Word(_) | SourcePosition::Module => None,
+    };
+    let source = line.and_then(|line| module?.file_of(line));
+    RejectedLine { file: source.unwrap_or(file).to_owned(), error, line: line.unwrap_or(1), column: 1 }
+}
+
 /// Returns a line for each use that makes a module invalid, with its place and rule.
 pub fn invalid_use_texts(file: &str, module: &SpirvModule) -> Vec<String> {
     let text = |invalid: lint::InvalidUse| {
         let (file, line) = source_location(file, module, invalid.at.line, invalid.at.place);
         let line = line.map_or(String::new(), |line| format!(":{line}"));
-        format!("{file}{line}: invalid SPIR-V: {}", invalid.message)
+        format!(
+            "{file}{line}: the compiler wrote invalid SPIR-V, which changes no answer: {}",
+            invalid.message
+        )
     };
     lint::invalid_uses(module).into_iter().map(text).collect()
 }

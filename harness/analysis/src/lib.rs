@@ -25,7 +25,8 @@ mod unused_inputs;
 pub use choose::{InputChoice, InputGrid, InputMode, InputNeeds, choose_inputs};
 pub use decide::{InputChoiceReport, decide, decide_choice};
 pub use entry_options::{
-    EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, refusal_text, source_refusal_text,
+    EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, refusal_record, refusal_text,
+    source_refusal_text,
 };
 pub use minimize::minimize_race;
 pub use race::{AnalysisRequest, EntryAnswer, ProofMode, RacePhase, SaveInputs, analyze, analyze_module};

@@ -12,12 +12,14 @@ use litmus::Test;
 use model::{Budget, Model};
 use prove::ProofReport;
 use repair::{EditableSource, RepairWalks, WalkedSource, add_fixes, fix_walk_findings, repair_source};
-use results::wire::{CoveredInputs, LOST_ORDER, RaceLine, RaceProof, RaceVerdict, UnprovedPlace};
+use results::wire::{
+    CoveredInputs, LOST_ORDER, RaceLine, RaceProof, RaceVerdict, RejectedLine, UnprovedPlace,
+};
 use spirv_reader::{HlslExecution, ShaderLanguage, SpirvModule};
 use walk::{GridFinding, NeededInput, analyze_grid};
 
 use crate::entry_options::{
-    EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, source_refusal_text,
+    EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, refusal_record, source_refusal_text,
 };
 use crate::needs::needed_inputs;
 use crate::proof::{is_disproof, is_race_of_source, prove_entry, replay, walk_proof, walk_unequal_stores};
@@ -104,10 +106,31 @@ pub struct EntryAnswer {
 }
 
 impl EntryAnswer {
-    fn refused(file: &str, options: &AnalysisOptions, why: String, refusal: Option<Refusal>) -> EntryAnswer {
-        let line = refused_line(file, options.entry.as_deref().unwrap_or_default(), options, why);
+    /// Refuses an entry point of `module`, if the file is one.
+    fn refused(
+        file: &str,
+        module: Option<&SpirvModule>,
+        options: &AnalysisOptions,
+        refusal: Refusal,
+    ) -> EntryAnswer {
+        let why = match module {
+            Some(module) => source_refusal_text(file, module, &refusal),
+            None => placed_refusal_text(file, &refusal),
+        };
+        let rejected = Some(refusal_record(file, module, &refusal));
+        EntryAnswer { refusal: Some(refusal), ..EntryAnswer::refused_with(file, options, why, rejected) }
+    }
+
+    fn refused_with(
+        file: &str,
+        options: &AnalysisOptions,
+        why: String,
+        rejected: Option<RejectedLine>,
+    ) -> EntryAnswer {
+        let entry = options.entry.as_deref().unwrap_or_default();
+        let line = RaceLine { rejected, ..refused_line(file, entry, options, why) };
         let (needs, findings, tests) = (Vec::new(), Vec::new(), Vec::new());
-        EntryAnswer { line, refusal, options: options.clone(), needs, findings, tests }
+        EntryAnswer { line, refusal: None, options: options.clone(), needs, findings, tests }
     }
 }
 
@@ -127,9 +150,8 @@ pub fn analyze_module(
     let (module, EntryOptions { entries, unused }) = match read() {
         Ok(read) => read,
         Err(refusal) => {
-            let (entry, why) = (None, placed_refusal_text(file, &refusal));
-            let options = AnalysisOptions { entry, ..options.clone() };
-            return vec![EntryAnswer::refused(file, &options, why, Some(refusal))];
+            let options = AnalysisOptions { entry: None, ..options.clone() };
+            return vec![EntryAnswer::refused(file, None, &options, refusal)];
         }
     };
     unused.iter().for_each(|unused| warn(format!("{file}: unused input: {unused}")));
@@ -172,10 +194,7 @@ pub fn analyze(
     let request = &AnalysisRequest { start_limit: &start_limit, ..*request };
     let mut choice = match walk_entry(request, module, options, &no_limit) {
         Ok(choice) => choice,
-        Err(refusal) => {
-            let why = source_refusal_text(request.file, module, &refusal);
-            return EntryAnswer::refused(request.file, options, why, Some(refusal));
-        }
+        Err(refusal) => return EntryAnswer::refused(request.file, Some(module), options, refusal),
     };
     let module_verdict = choice.report.verdict;
     let is_wgsl = options.language == Some(ShaderLanguage::Wgsl);
@@ -186,8 +205,7 @@ pub fn analyze(
         .flatten();
     let mut view = match walked.transpose() {
         Err(refusal) if has_fewer_races => {
-            let why = source_refusal_text(request.file, module, &refusal);
-            return EntryAnswer::refused(request.file, options, why, Some(refusal));
+            return EntryAnswer::refused(request.file, Some(module), options, refusal);
         }
         walked => walked.unwrap_or_default(),
     };
@@ -244,7 +262,7 @@ pub fn analyze(
         Some(view) => analyze_further(request, &view.module, &view.options, view.choice.clone()),
         None => analyze_further(request, module, options, choice),
     };
-    let mut answer = answer.unwrap_or_else(|why| EntryAnswer::refused(request.file, options, why, None));
+    let mut answer = answer.unwrap_or_else(|why| EntryAnswer::refused_with(request.file, options, why, None));
     let line = &mut answer.line;
     line.module_verdict = Some(if view.is_some() { module_verdict } else { line.verdict });
     if loses_order && line.verdict == RaceVerdict::Racy {

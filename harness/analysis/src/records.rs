@@ -10,7 +10,7 @@ use spirv_reader::{ShaderLanguage, SourcePosition, SpirvModule};
 use walk::{GridFinding, GridReport, GridSpot, NeededInput, WiderGridFinding};
 
 use crate::contents::all_contents;
-use crate::entry_options::source_refusal_text;
+use crate::entry_options::{refusal_record, source_refusal_text};
 
 /// Returns the line for an entry point that cannot be analysed, with the reason.
 pub fn refused_line(file: &str, entry: &str, options: &AnalysisOptions, why: String) -> RaceLine {
@@ -24,6 +24,7 @@ pub fn refused_line(file: &str, entry: &str, options: &AnalysisOptions, why: Str
         subgroup_size: options.subgroup_size.unwrap_or_default(),
         verdict: RaceVerdict::Refused,
         why: Some(why),
+        rejected: None,
         cause: None,
         language: None,
         compiler: None,
@@ -62,6 +63,7 @@ pub fn race_line(
         subgroup_size: report.subgroup_size,
         verdict,
         why: report.refusal.as_ref().map(|refusal| source_refusal_text(file, module, refusal)),
+        rejected: report.refusal.as_ref().map(|refusal| refusal_record(file, Some(module), refusal)),
         language: module.language.map(|language| match language {
             ShaderLanguage::Hlsl => options.hlsl.describe_language(language.name()),
             _ => language.name().to_owned(),

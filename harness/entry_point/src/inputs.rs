@@ -24,138 +24,189 @@ pub struct CaseFile {
 /// Reads a file next to the case file, or returns why it cannot be read.
 pub type SiblingReader<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
+/// Why a case file is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CaseError {
+    /// The text is not TOML.
+    #[error(transparent)]
+    Syntax(#[from] Box<toml::de::Error>),
+    #[error("unknown key `{0}`, or a value of the wrong type")]
+    UnknownKey(String),
+    #[error("{problem}")]
+    Value { key: String, problem: Box<Problem> },
+}
+
+impl CaseError {
+    /// Returns the bytes of the text that the error is about, if the parser found it.
+    pub fn span(&self) -> Option<std::ops::Range<usize>> {
+        match self {
+            CaseError::Syntax(error) => error.span(),
+            CaseError::UnknownKey(_) | CaseError::Value { .. } => None,
+        }
+    }
+
+    /// Returns the key at the top of the file that is wrong.
+    pub fn key(&self) -> Option<&str> {
+        match self {
+            CaseError::Syntax(_) => None,
+            CaseError::UnknownKey(key) | CaseError::Value { key, .. } => Some(key),
+        }
+    }
+
+    /// Returns the message without the text of the file.
+    pub fn message(&self) -> String {
+        match self {
+            CaseError::Syntax(error) => error.message().to_owned(),
+            other => other.to_string(),
+        }
+    }
+}
+
 /// Parses a case file; `read_sibling` reads the files that it names.
 ///
 /// # Errors
 /// Describes the malformed key or unreadable file.
-pub fn parse_case_file(text: &str, read_sibling: SiblingReader<'_>) -> Result<CaseFile, Problem> {
-    let table: Table = text.parse().map_err(|error: toml::de::Error| Problem::Input(error.to_string()))?;
+pub fn parse_case_file(text: &str, read_sibling: SiblingReader<'_>) -> Result<CaseFile, CaseError> {
+    let table: Table = text.parse().map_err(Box::new)?;
     let mut case = CaseFile::default();
-    let options = &mut case.options;
     for (key, value) in &table {
-        match (key.as_str(), value) {
-            ("module", Value::String(module)) => case.module = Some(module.clone()),
-            ("entry", Value::String(entry)) => options.entry = Some(entry.clone()),
-            ("grid", Value::Array(grid)) => {
-                let grid = as_u32_list(grid).and_then(|grid| <[u32; 3]>::try_from(grid).ok());
-                options.grid = Some(grid.ok_or_else(|| invalid_key(key, "three numbers"))?);
-            }
-            ("workgroups", Value::Array(positions)) => {
-                let position = |value: &Value| <[u32; 3]>::try_from(as_u32_list(value.as_array()?)?).ok();
-                let positions = positions.iter().map(position).collect::<Option<Vec<_>>>();
-                options.workgroups =
-                    positions.ok_or_else(|| invalid_key(key, "positions such as [0, 0, 0]"))?;
-            }
-            ("subgroup_size", value) => {
-                let size = as_u32(value).filter(|size| *size > 0);
-                options.subgroup_size = Some(size.ok_or_else(|| invalid_key(key, "a number of at least 1"))?);
-            }
-            ("rays", Value::String(name)) => {
-                let results = RayResults::from_name(name);
-                options.ray_queries =
-                    Some(results.ok_or_else(|| invalid_key(key, "\"alternating\", \"hit\" or \"miss\""))?);
-            }
-            ("assume", Value::Array(conditions)) => {
-                let texts = conditions.iter().map(|one| one.as_str().map(str::to_owned)).collect();
-                options.conditions =
-                    Option::ok_or_else(texts, || invalid_key(key, "conditions such as \"pc.n % 16 == 0\""))?;
-            }
-            ("unroll", value) => {
-                options.unroll = Some(as_u32(value).ok_or_else(|| invalid_key(key, "a number"))?);
-            }
-            ("spec", Value::Table(constants)) => {
-                for (id, value) in constants {
-                    let number: u32 =
-                        id.parse().map_err(|_| invalid_key(key, "ids of specialization constants"))?;
-                    let bits = match value {
-                        // The type of the constant is not known here.
-                        Value::Float(float) => u64::from((*float as f32).to_bits()),
-                        Value::Boolean(truth) => u64::from(*truth),
-                        Value::Integer(integer) => *integer as u64,
-                        _ => return Err(invalid_key(key, "numbers")),
-                    };
-                    options.specialization.insert(number, bits);
-                }
-            }
-            ("push", Value::Array(parts)) => {
-                for part in parts {
-                    let part = part.as_table().ok_or_else(|| invalid_key(key, "a list of tables"))?;
-                    let offset = part.get("offset").and_then(Value::as_integer).unwrap_or(0);
-                    let offset = u64::try_from(offset).map_err(|_| invalid_key(key, "offsets"))?;
-                    options.push.extend((offset..).zip(parse_typed_contents(key, part)?));
-                }
-            }
-            ("input", Value::Table(inputs)) => {
-                for (location, values) in inputs {
-                    let location = location.parse().map_err(|_| invalid_key(key, "locations"))?;
-                    let values = values.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
-                    options.stage_inputs.insert(location, parse_typed_contents(key, values)?);
-                }
-            }
-            ("buffer", Value::Table(buffers)) => {
-                for (name, buffer) in buffers {
-                    let (set, binding, element) = parse_element(key, name)?;
-                    let buffer = buffer.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
-                    if let (Some(alias), None) = (buffer.get("alias"), element) {
-                        options.aliases.insert((set, binding), parse_alias(name, buffer, alias)?);
-                        continue;
-                    }
-                    let contents = parse_contents(key, buffer, &[], read_sibling)?;
-                    match element {
-                        Some(element) => {
-                            _ = options.buffer_elements.insert((set, binding, element), contents)
-                        }
-                        None => _ = options.buffers.insert((set, binding), contents),
-                    }
-                }
-            }
-            ("image", Value::Table(images)) => {
-                for (name, image) in images {
-                    let (set, binding, element) = parse_element(key, name)?;
-                    let image = image.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
-                    let image = parse_image(key, image, read_sibling)?;
-                    match element {
-                        Some(element) => _ = options.image_elements.insert((set, binding, element), image),
-                        None => _ = options.images.insert((set, binding), image),
-                    }
-                }
-            }
-            ("address", Value::Table(addresses)) => {
-                for (name, address) in addresses {
-                    let address = address.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
-                    options.addresses.push(parse_address(key, name, address, read_sibling)?);
-                }
-            }
-            ("sampler", Value::Table(samplers)) => {
-                for (name, sampler) in samplers {
-                    let place = parse_binding(name).ok_or_else(|| invalid_key(key, "SET.BINDING"))?;
-                    let sampler = sampler.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
-                    reject_unknown_keys(key, sampler, &["filter", "edge"])?;
-                    // A sampler without a filter stays opaque.
-                    let word = |word: &str| sampler.get(word).and_then(Value::as_str);
-                    let Some(filter) = word("filter") else { continue };
-                    let text = format!("{filter},{}", word("edge").unwrap_or("repeat"));
-                    let sampler = Sampler::parse(&text).ok_or_else(|| {
-                        invalid_key(
-                            key,
-                            "filter = \"nearest\" or \"linear\", edge = \"repeat\", \"mirror\" or \"clamp\"",
-                        )
-                    })?;
-                    options.samplers.insert(place, sampler);
-                }
-            }
-            _ => return Err(Problem::Input(format!("unknown key `{key}`, or a value of the wrong type"))),
+        let read = read_case_key(&mut case, key, value, read_sibling);
+        if !read.map_err(|problem| CaseError::Value { key: key.clone(), problem: Box::new(problem) })? {
+            return Err(CaseError::UnknownKey(key.clone()));
         }
     }
     // One step, so that the order of the descriptors does not matter.
-    let chained = options.aliases.iter().find(|(_, to)| options.aliases.contains_key(to));
+    let aliases = &case.options.aliases;
+    let chained = aliases.iter().find(|(_, to)| aliases.contains_key(to));
     if let Some(((set, binding), (to_set, to_binding))) = chained {
         let expected = format!(
             "for {set}.{binding}, an alias of a buffer that is not an alias itself, as {to_set}.{to_binding} is"
         );
-        return Err(invalid_key("buffer", &expected));
+        let key = "buffer".to_owned();
+        return Err(CaseError::Value { problem: Box::new(invalid_key(&key, &expected)), key });
     }
     Ok(case)
+}
+
+/// Reads a key at the top of a case file. Returns false if there is none of its name and type.
+fn read_case_key(
+    case: &mut CaseFile,
+    key: &str,
+    value: &Value,
+    read_sibling: SiblingReader<'_>,
+) -> Result<bool, Problem> {
+    let options = &mut case.options;
+    match (key, value) {
+        ("module", Value::String(module)) => case.module = Some(module.clone()),
+        ("entry", Value::String(entry)) => options.entry = Some(entry.clone()),
+        ("grid", Value::Array(grid)) => {
+            let grid = as_u32_list(grid).and_then(|grid| <[u32; 3]>::try_from(grid).ok());
+            options.grid = Some(grid.ok_or_else(|| invalid_key(key, "three numbers"))?);
+        }
+        ("workgroups", Value::Array(positions)) => {
+            let position = |value: &Value| <[u32; 3]>::try_from(as_u32_list(value.as_array()?)?).ok();
+            let positions = positions.iter().map(position).collect::<Option<Vec<_>>>();
+            options.workgroups = positions.ok_or_else(|| invalid_key(key, "positions such as [0, 0, 0]"))?;
+        }
+        ("subgroup_size", value) => {
+            let size = as_u32(value).filter(|size| *size > 0);
+            options.subgroup_size = Some(size.ok_or_else(|| invalid_key(key, "a number of at least 1"))?);
+        }
+        ("rays", Value::String(name)) => {
+            let results = RayResults::from_name(name);
+            options.ray_queries =
+                Some(results.ok_or_else(|| invalid_key(key, "\"alternating\", \"hit\" or \"miss\""))?);
+        }
+        ("assume", Value::Array(conditions)) => {
+            let texts = conditions.iter().map(|one| one.as_str().map(str::to_owned)).collect();
+            options.conditions =
+                Option::ok_or_else(texts, || invalid_key(key, "conditions such as \"pc.n % 16 == 0\""))?;
+        }
+        ("unroll", value) => {
+            options.unroll = Some(as_u32(value).ok_or_else(|| invalid_key(key, "a number"))?);
+        }
+        ("spec", Value::Table(constants)) => {
+            for (id, value) in constants {
+                let number: u32 =
+                    id.parse().map_err(|_| invalid_key(key, "ids of specialization constants"))?;
+                let bits = match value {
+                    // The type of the constant is not known here.
+                    Value::Float(float) => u64::from((*float as f32).to_bits()),
+                    Value::Boolean(truth) => u64::from(*truth),
+                    Value::Integer(integer) => *integer as u64,
+                    _ => return Err(invalid_key(key, "numbers")),
+                };
+                options.specialization.insert(number, bits);
+            }
+        }
+        ("push", Value::Array(parts)) => {
+            for part in parts {
+                let part = part.as_table().ok_or_else(|| invalid_key(key, "a list of tables"))?;
+                let offset = part.get("offset").and_then(Value::as_integer).unwrap_or(0);
+                let offset = u64::try_from(offset).map_err(|_| invalid_key(key, "offsets"))?;
+                options.push.extend((offset..).zip(parse_typed_contents(key, part)?));
+            }
+        }
+        ("input", Value::Table(inputs)) => {
+            for (location, values) in inputs {
+                let location = location.parse().map_err(|_| invalid_key(key, "locations"))?;
+                let values = values.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
+                options.stage_inputs.insert(location, parse_typed_contents(key, values)?);
+            }
+        }
+        ("buffer", Value::Table(buffers)) => {
+            for (name, buffer) in buffers {
+                let (set, binding, element) = parse_element(key, name)?;
+                let buffer = buffer.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
+                if let (Some(alias), None) = (buffer.get("alias"), element) {
+                    options.aliases.insert((set, binding), parse_alias(name, buffer, alias)?);
+                    continue;
+                }
+                let contents = parse_contents(key, buffer, &[], read_sibling)?;
+                match element {
+                    Some(element) => _ = options.buffer_elements.insert((set, binding, element), contents),
+                    None => _ = options.buffers.insert((set, binding), contents),
+                }
+            }
+        }
+        ("image", Value::Table(images)) => {
+            for (name, image) in images {
+                let (set, binding, element) = parse_element(key, name)?;
+                let image = image.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
+                let image = parse_image(key, image, read_sibling)?;
+                match element {
+                    Some(element) => _ = options.image_elements.insert((set, binding, element), image),
+                    None => _ = options.images.insert((set, binding), image),
+                }
+            }
+        }
+        ("address", Value::Table(addresses)) => {
+            for (name, address) in addresses {
+                let address = address.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
+                options.addresses.push(parse_address(key, name, address, read_sibling)?);
+            }
+        }
+        ("sampler", Value::Table(samplers)) => {
+            for (name, sampler) in samplers {
+                let place = parse_binding(name).ok_or_else(|| invalid_key(key, "SET.BINDING"))?;
+                let sampler = sampler.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
+                reject_unknown_keys(key, sampler, &["filter", "edge"])?;
+                // A sampler without a filter stays opaque.
+                let word = |word: &str| sampler.get(word).and_then(Value::as_str);
+                let Some(filter) = word("filter") else { continue };
+                let text = format!("{filter},{}", word("edge").unwrap_or("repeat"));
+                let sampler = Sampler::parse(&text).ok_or_else(|| {
+                    invalid_key(
+                        key,
+                        "filter = \"nearest\" or \"linear\", edge = \"repeat\", \"mirror\" or \"clamp\"",
+                    )
+                })?;
+                options.samplers.insert(place, sampler);
+            }
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 /// Parses `SET.BINDING` or `SET.BINDING[ELEMENT]`.

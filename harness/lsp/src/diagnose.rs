@@ -1,5 +1,6 @@
 //! Problems of texts that parsers of this workspace read.
 
+use std::ops::Range;
 use std::path::Path;
 
 use campaign::contained_path::path_inside;
@@ -9,10 +10,10 @@ use editor::{
     DocumentLanguage, Severity, TextProblem, labelled_problem, model_problems, offset_at, suggest,
     test_problems, word_range, words,
 };
-use entry_point::inputs::parse_case_file;
+use entry_point::inputs::{CaseError, parse_case_file};
 use litmus::Suite;
 use results::expectation::{ExpectationMistake, Expectations};
-use runner::Stress;
+use runner::{Stress, StressError};
 use shader_source::scan::line_range;
 
 /// The largest file that a model includes or a case file names.
@@ -29,13 +30,19 @@ pub fn diagnose(language: DocumentLanguage, path: &Path, text: &str) -> Vec<Text
         DocumentLanguage::Expectations => expectation_problems(path, text),
         DocumentLanguage::Suite => suite_problems(path, text),
         DocumentLanguage::Stress => {
-            let error = Stress::from_toml("", text).err();
-            error.map(|error| toml_problem(&error.to_string(), text, Topic::Stress)).into_iter().collect()
+            let problem = |error: StressError| {
+                let key = error.key().map(str::to_owned);
+                toml_problem(error.span(), key, error.message(), text, Topic::Stress)
+            };
+            Stress::from_toml("", text).err().map(problem).into_iter().collect()
         }
         DocumentLanguage::Case => {
             let read = |name: &str| read_sibling(path, name);
-            let error = parse_case_file(text, &read).err();
-            error.map(|error| toml_problem(&error.to_string(), text, Topic::Case)).into_iter().collect()
+            let problem = |error: CaseError| {
+                let key = error.key().map(str::to_owned);
+                toml_problem(error.span(), key, error.message(), text, Topic::Case)
+            };
+            parse_case_file(text, &read).err().map(problem).into_iter().collect()
         }
         DocumentLanguage::Shader => Vec::new(),
     };
@@ -120,32 +127,22 @@ fn suite_problems(path: &Path, text: &str) -> Vec<TextProblem> {
     errors.errors().iter().map(problem).collect()
 }
 
-/// Converts the message of a TOML parser, or of a check after it, which names a key in backticks.
-fn toml_problem(message: &str, text: &str, topic: Topic) -> TextProblem {
-    let position = message.split_once("at line ").and_then(|(_, rest)| {
-        let (line, rest) = rest.split_once(", column ")?;
-        let column = rest.split(|c: char| !c.is_ascii_digit()).next()?;
-        Some((line.parse().ok()?, column.parse().ok()?))
-    });
-    let is_excerpt = |line: &&str| {
-        let line = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
-        line.starts_with('|') || line.contains("TOML parse error")
-    };
-    let words: Vec<&str> =
-        message.lines().filter(|line| !is_excerpt(line) && !line.trim().is_empty()).collect();
-    let words = words.join("\n");
-    let words = words.strip_prefix("stress ``: ").unwrap_or(&words).to_owned();
-    let quoted = words.split('`').nth(1).unwrap_or_default();
+/// Returns the problem of a text in TOML: at the place that the parser found, or at a key.
+fn toml_problem(
+    span: Option<Range<usize>>,
+    key: Option<String>,
+    message: String,
+    text: &str,
+    topic: Topic,
+) -> TextProblem {
     // `memory_stress.percent` is the key `percent` of a table.
-    let key = quoted.rsplit('.').next().unwrap_or_default();
-    let start = match position {
-        Some((line, column)) => offset_at(text, line, column),
-        None => key_offset(text, key).unwrap_or(0),
-    };
+    let key = key.as_deref().and_then(|key| key.rsplit('.').next()).unwrap_or_default();
+    let start = span.map_or_else(|| key_offset(text, key).unwrap_or(0), |span| span.start);
     let word = word_range(text, start, "-");
     let range = if word.is_empty() { start..line_end(text, start) } else { word };
-    let problem = TextProblem::new(range, Severity::Error, "toml", words.clone());
-    if words.contains("unknown") { suggest(problem, text, words::topic_words(topic)) } else { problem }
+    let is_known = words::topic_words(topic).any(|known| text.get(range.clone()) == Some(known));
+    let problem = TextProblem::new(range, Severity::Error, "toml", message);
+    if is_known { problem } else { suggest(problem, text, words::topic_words(topic)) }
 }
 
 fn line_end(text: &str, start: usize) -> usize {

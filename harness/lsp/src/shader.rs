@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use editor::{Correction, NewFile, Severity, TextProblem, offset_at};
 use repair::{CodeEdit, FixEdits, fix_edits};
-use results::wire::{ChangeRecord, FindingPlace, FindingRecord, NeededRecord};
+use results::wire::{ChangeRecord, FindingPlace, FindingRecord, NeededRecord, RejectedLine};
 use results::write::change::describe_change;
 use results::write::race::describe_need;
 use serde::Deserialize;
@@ -27,6 +27,15 @@ const CASE_EXTENSION: &str = "case.toml";
 /// Extensions of languages without included files.
 const EXTENSIONS_WITHOUT_INCLUDES: [&str; 2] = ["spvasm", "wgsl"];
 
+/// A line of the output of `lint` or `race`.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum EditorLine {
+    Answer(EditorAnswer),
+    /// A shader that `lint` cannot read.
+    Rejected(RejectedLine),
+}
+
 /// The fields of an answer of `lint` or `race` that an editor shows.
 #[derive(Debug, Deserialize)]
 struct EditorAnswer {
@@ -36,6 +45,8 @@ struct EditorAnswer {
     entry: String,
     #[serde(default)]
     why: Option<String>,
+    #[serde(default)]
+    rejected: Option<RejectedLine>,
     findings: Vec<FindingRecord>,
     #[serde(default)]
     needs: Vec<NeededRecord>,
@@ -135,22 +146,26 @@ impl ShaderJob<'_> {
     /// Converts the output of a child to problems.
     fn parse_problems(&self, output: &ChildOutput) -> Vec<TextProblem> {
         let name = self.file_name().to_string_lossy();
-        let answers: Vec<EditorAnswer> =
+        let first_line = line_range(self.text, 1);
+        let lines: Vec<EditorLine> =
             output.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        if answers.is_empty() {
-            return match output.code {
-                Some(0) => Vec::new(),
-                Some(_) => {
-                    vec![refusal_problem(&unwrap_report(&output.stderr), &name, self.text, Severity::Error)]
-                }
-                None => {
-                    let message = "the analysis of this shader crashed".to_owned();
-                    vec![TextProblem::new(line_range(self.text, 1), Severity::Warning, "crash", message)]
-                }
+        if lines.is_empty() {
+            let (severity, code, message) = match output.code {
+                Some(0) => return Vec::new(),
+                Some(_) => (Severity::Error, "refused", output.stderr.trim().to_owned()),
+                None => (Severity::Warning, "crash", "the analysis of this shader crashed".to_owned()),
             };
+            return vec![TextProblem::new(first_line, severity, code, message)];
         }
         let mut problems = Vec::new();
-        for answer in &answers {
+        for line in &lines {
+            let answer = match line {
+                EditorLine::Answer(answer) => answer,
+                EditorLine::Rejected(rejected) => {
+                    problems.push(refusal_problem(rejected, &name, self.text, Severity::Error));
+                    continue;
+                }
+            };
             let before = problems.len();
             problems.extend(answer.findings.iter().map(|finding| finding_problem(finding, &name, self.text)));
             problems.extend(needs_problems(&answer.needs, &name, self.text));
@@ -158,15 +173,19 @@ impl ShaderJob<'_> {
                 "refused" => Severity::Error,
                 _ => Severity::Information,
             };
-            if answer.findings.is_empty()
-                && let Some(why) = &answer.why
-            {
-                problems.push(refusal_problem(why, &name, self.text, severity));
+            match (&answer.rejected, &answer.why) {
+                (Some(rejected), _) if answer.findings.is_empty() => {
+                    problems.push(refusal_problem(rejected, &name, self.text, severity));
+                }
+                (None, Some(why)) if answer.findings.is_empty() => {
+                    problems.push(TextProblem::new(first_line.clone(), severity, "refused", why.clone()));
+                }
+                _ => {}
             }
             // No answer but a clean one is silent.
             if problems.len() == before && !matches!(answer.verdict.as_str(), "" | "clean" | "proved") {
                 let message = format!("`{}` is {}: no answer yet", answer.entry, answer.verdict);
-                let range = line_range(self.text, 1);
+                let range = first_line.clone();
                 problems.push(TextProblem::new(range, Severity::Information, &answer.verdict, message));
             }
         }
@@ -176,37 +195,18 @@ impl ShaderJob<'_> {
     }
 }
 
-/// Returns the text of an error as it was before a report wrapped and marked its lines.
-fn unwrap_report(stderr: &str) -> String {
-    let lines = stderr.lines().map(|line| line.trim().trim_start_matches(['×', '│', '╰', '─', '▶', ' ']));
-    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
-}
-
-/// Returns the problem for a refused shader, at the first line that the message names.
-fn refusal_problem(message: &str, name: &str, text: &str, severity: Severity) -> TextProblem {
-    let position = message.match_indices(name).find_map(|(at, _)| {
-        let rest = message[at + name.len()..].strip_prefix([':', '('])?;
-        let digits =
-            |text: &str| text.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok());
-        let line: usize = digits(rest)?;
-        let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-        let column: Option<usize> = after.strip_prefix(':').and_then(digits);
-        Some((line, column))
-    });
-    let range = match position {
-        Some((line, Some(column))) => {
-            let start = offset_at(text, line, column);
-            start..line_range(text, line).end.max(start)
-        }
-        Some((line, None)) => line_range(text, line),
-        None => line_range(text, 1),
-    };
-    let message = message.trim();
-    let message = match position {
-        // The editor shows the place itself.
-        Some((line, _)) => message.strip_prefix(&format!("{name}:{line}:")).unwrap_or(message).trim_start(),
-        None => message,
-    };
+/// Returns the problem for a shader without an answer, at its position if that is in this document.
+fn refusal_problem(rejected: &RejectedLine, name: &str, text: &str, severity: Severity) -> TextProblem {
+    let RejectedLine { file, error, line, column } = rejected;
+    let is_here = is_this_document(name, &Some(file.clone()));
+    let (line, column) = if is_here { (*line as usize, *column as usize) } else { (1, 1) };
+    let mut range = line_range(text, line);
+    if column > 1 {
+        let start = offset_at(text, line, column);
+        range = start..range.end.max(start);
+    }
+    // The editor shows the place itself.
+    let message = error.strip_prefix(&format!("{name}:{line}:")).unwrap_or(error).trim();
     TextProblem::new(range, severity, "refused", message.to_owned())
 }
 
@@ -329,17 +329,18 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_at_the_line_that_they_name() {
+    fn refusals_are_at_their_position() {
         let cases = [
-            ("k.comp:2: syntax error", "tile[i] = x;", "syntax error"),
-            ("error: no\n  ┌─ k.comp:3:9\n", "tile[j];", "error: no\n  ┌─ k.comp:3:9"),
-            ("glslangValidator is not installed", "void main() {", "glslangValidator is not installed"),
-            ("k.comp:99: beyond", "", "beyond"),
+            ("k.comp", (2, 1), "k.comp:2: syntax error", "tile[i] = x;", "syntax error"),
+            ("src/k.comp", (3, 9), "no such name", "tile[j];", "no such name"),
+            ("k.comp", (1, 1), "no compiler", "void main() {", "no compiler"),
+            ("k.comp", (99, 1), "beyond", "", "beyond"),
+            ("lib.glsl", (3, 1), "elsewhere", "void main() {", "elsewhere"),
         ];
-        for (message, at, shown) in cases {
-            let problem = refusal_problem(message, "k.comp", TEXT, Severity::Error);
+        for (file, (line, column), error, at, shown) in cases {
+            let rejected = RejectedLine { file: file.to_owned(), error: error.to_owned(), line, column };
+            let problem = refusal_problem(&rejected, "k.comp", TEXT, Severity::Error);
             assert_eq!((&TEXT[problem.range.clone()], problem.message.as_str()), (at, shown));
         }
-        assert_eq!(unwrap_report("  × k.comp:2: a\n  │ b\n\n"), "k.comp:2: a\nb");
     }
 }

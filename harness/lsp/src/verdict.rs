@@ -1,51 +1,32 @@
 //! The answer of `check` as one line for an editor.
 
-use serde::Deserialize;
+use results::wire::{CheckLine, Query, RaceWord, RejectedLine};
 
 use crate::child::ChildOutput;
-
-/// The fields of an answer that the line shows.
-#[derive(Debug, Deserialize)]
-struct EditorCheckAnswer {
-    model: String,
-    race: String,
-    queries: Vec<CheckQuery>,
-}
-
-#[derive(Debug, Deserialize)]
-struct CheckQuery {
-    text: String,
-    holds: Option<bool>,
-    expected: Option<bool>,
-}
-
-#[derive(Debug, Deserialize)]
-struct RejectedTest {
-    error: String,
-    line: u32,
-}
 
 /// Returns the verdict in words from the output of `check --format json`.
 pub fn describe_verdict(output: &ChildOutput) -> String {
     let first = output.stdout.lines().next().unwrap_or_default();
-    if let Ok(answer) = serde_json::from_str::<EditorCheckAnswer>(first) {
+    if let Ok(answer) = serde_json::from_str::<CheckLine>(first) {
         let mut parts: Vec<String> = answer.queries.iter().map(describe_query).collect();
-        parts.push(match answer.race.as_str() {
-            "free" => "no data race".to_owned(),
-            "racy" => "data race: undefined".to_owned(),
-            "unknown" => "races unknown".to_owned(),
-            other => format!("races {other}"),
-        });
+        let race = match answer.race {
+            RaceWord::Free => "no data race",
+            RaceWord::Racy => "data race: undefined",
+            RaceWord::Unknown | RaceWord::NeedsInputs => "races unknown",
+            RaceWord::NotDefined => "races not-defined",
+        };
+        parts.push(race.to_owned());
         return format!("{}: {}", answer.model, parts.join("; "));
     }
-    if let Ok(rejected) = serde_json::from_str::<RejectedTest>(first) {
+    if let Ok(rejected) = serde_json::from_str::<RejectedLine>(first) {
         return format!("line {}: {}", rejected.line, rejected.error);
     }
-    let message = output.stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("no answer");
-    message.trim_start_matches([' ', '×']).to_owned()
+    // The command line itself was refused.
+    let message = output.stderr.trim();
+    if message.is_empty() { "no answer".to_owned() } else { message.to_owned() }
 }
 
-fn describe_query(query: &CheckQuery) -> String {
+fn describe_query(query: &Query) -> String {
     let word = match (query.text.starts_with("exists"), query.holds) {
         (_, None) => "unanswered",
         (true, Some(true)) => "allowed",
@@ -66,20 +47,21 @@ mod tests {
 
     #[test]
     fn answers_are_formatted() {
-        let line = |race: &str, holds: &str, expected: &str, text: &str| {
-            format!(
-                r#"{{"model":"vulkan","race":"{race}","queries":[{{"text":"{text}","holds":{holds},"expected":{expected}}}]}}"#
-            )
+        let line = |race: RaceWord, holds: Option<bool>, expected: Option<bool>, text: &str| {
+            let queries = vec![Query { text: text.to_owned(), holds, expected }];
+            let line = CheckLine { model: "vulkan".to_owned(), race, queries, ..CheckLine::default() };
+            serde_json::to_string(&line).unwrap()
         };
+        let (exists, forall) = ("exists (x == 1)", "forall (x == 1)");
         let cases = [
             (
-                line("free", "false", "false", "exists (x == 1)"),
+                line(RaceWord::Free, Some(false), Some(false), exists),
                 "vulkan: forbidden, as expected; no data race",
             ),
-            (line("racy", "true", "null", "exists (x == 1)"), "vulkan: allowed; data race: undefined"),
-            (line("unknown", "null", "true", "forall (x == 1)"), "vulkan: unanswered; races unknown"),
+            (line(RaceWord::Racy, Some(true), None, exists), "vulkan: allowed; data race: undefined"),
+            (line(RaceWord::Unknown, None, Some(true), forall), "vulkan: unanswered; races unknown"),
             (
-                line("not-defined", "false", "true", "forall (x == 1)"),
+                line(RaceWord::NotDefined, Some(false), Some(true), forall),
                 "vulkan: does not hold, not as expected; races not-defined",
             ),
             (r#"{"file":"-","error":"no","line":3,"column":1}"#.to_owned(), "line 3: no"),
@@ -87,7 +69,7 @@ mod tests {
         for (stdout, expected) in cases {
             assert_eq!(describe_verdict(&ChildOutput { stdout, ..ChildOutput::default() }), expected);
         }
-        let stderr = "\n  × no such model\n".to_owned();
+        let stderr = "\n  no such model\n".to_owned();
         assert_eq!(describe_verdict(&ChildOutput { stderr, ..ChildOutput::default() }), "no such model");
         assert_eq!(describe_verdict(&ChildOutput::default()), "no answer");
     }

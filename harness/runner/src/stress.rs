@@ -141,12 +141,10 @@ pub enum Pairing {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StressError {
     /// The text is not TOML, or a key is missing or unknown.
-    #[error("stress `{name}`: {message}")]
-    Syntax {
-        name: String,
-        /// The message of the parser, with the line.
-        message: String,
-    },
+    #[error("stress `{name}`: {error}")]
+    Syntax { name: String, error: Box<toml::de::Error> },
+    #[error("stress `{name}` cannot be written: {message}")]
+    Unwritable { name: String, message: String },
     #[error("stress `{name}`: `{key}` = [{low}, {high}] ends before it starts")]
     EmptyRange { name: String, key: &'static str, low: u32, high: u32 },
     #[error("stress `{name}`: `{key}` = {value} is outside {low} to {high}")]
@@ -174,6 +172,38 @@ pub enum StressError {
     /// No preset has this name.
     #[error("unknown stress preset `{name}`; expected one of {}", known.join(", "))]
     Unknown { name: String, known: Vec<&'static str> },
+}
+
+impl StressError {
+    /// Returns the bytes of the text that the error is about, if the parser found it.
+    pub fn span(&self) -> Option<std::ops::Range<usize>> {
+        match self {
+            StressError::Syntax { error, .. } => error.span(),
+            _ => None,
+        }
+    }
+
+    /// Returns the key whose value is wrong, as in `memory_stress.percent`.
+    pub fn key(&self) -> Option<&'static str> {
+        match self {
+            StressError::EmptyRange { key, .. }
+            | StressError::OutOfRange { key, .. }
+            | StressError::TooLarge { key, .. } => Some(key),
+            StressError::LoopBudget { .. } => Some("spin"),
+            StressError::TurnsPastBudget { .. } => Some("memory_stress"),
+            StressError::Scratch { .. } => Some("memory_stress.lines"),
+            StressError::NoPattern { .. } => Some("memory_stress.patterns"),
+            StressError::Syntax { .. } | StressError::Unwritable { .. } | StressError::Unknown { .. } => None,
+        }
+    }
+
+    /// Returns the message without the excerpt of the text.
+    pub fn message(&self) -> String {
+        match self {
+            StressError::Syntax { error, .. } => error.message().to_owned(),
+            other => other.to_string(),
+        }
+    }
 }
 
 /// The maximum number of groups: products of a group number and a multiplier stay below 2³².
@@ -205,7 +235,7 @@ impl Stress {
     /// If the text is invalid, or a value is out of range.
     pub fn from_toml(name: &str, text: &str) -> Result<Stress, StressError> {
         let stress: Stress = toml::from_str(text)
-            .map_err(|error| StressError::Syntax { name: name.into(), message: error.to_string() })?;
+            .map_err(|error| StressError::Syntax { name: name.into(), error: Box::new(error) })?;
         let stress = Stress { name: name.into(), ..stress };
         stress.validate()?;
         Ok(stress)
@@ -248,7 +278,7 @@ impl Stress {
     pub fn to_toml(&self) -> Result<String, StressError> {
         let file = Stress { name: String::new(), ..self.clone() };
         toml::to_string(&file)
-            .map_err(|error| StressError::Syntax { name: self.name.clone(), message: error.to_string() })
+            .map_err(|error| StressError::Unwritable { name: self.name.clone(), message: error.to_string() })
     }
 
     /// Returns the preset with this name.

@@ -4,7 +4,7 @@ use litmus::closed_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FindingPlace, FindingRecord, TraceRecord};
+use super::{FindingPlace, FindingRecord, RejectedLine, TraceRecord};
 
 /// Version of [`RaceLine`].
 pub const RACE_SCHEMA: &str = "vk-litmus/race/2";
@@ -31,6 +31,9 @@ pub struct RaceLine {
     pub verdict: RaceVerdict,
     /// Why it was refused or is undecided, with the line.
     pub why: Option<String>,
+    /// `why` with its position; absent if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<RejectedLine>,
     /// The cause of a refusal in a few words, to count them; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,

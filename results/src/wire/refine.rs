@@ -28,6 +28,9 @@ pub struct RefineLine {
     pub verdict: RefineVerdict,
     /// The reason, as one sentence.
     pub reason: String,
+    /// Why the verdict is `unknown` or `failed`, to count equal causes; null otherwise.
+    #[serde(default)]
+    pub cause: Option<String>,
     /// The behaviour that only the module after the compiler has.
     pub difference: Option<RefineDifference>,
     /// The shortest command line that still breaks, if a shorter one was found.

@@ -272,6 +272,10 @@ fn comparison_line(
             RefinementVerdict::Unknown => RefineVerdict::Unknown,
         },
         reason: full_reason(found),
+        cause: (found.verdict == RefinementVerdict::Unknown).then(|| match found.needs.is_empty() {
+            true => found.reason.clone(),
+            false => "it depends on inputs that are not given".to_owned(),
+        }),
         difference,
         reduced: None,
         smallest: None,
@@ -354,12 +358,12 @@ impl CompilerRefinement<'_> {
             let retried = simplified.and_then(|words| run_compiler(&words, &line, &options).ok());
             retried.ok_or(failure)
         });
-        let compared = compiled.map_err(|failure| failure.message).and_then(|module| {
+        let compared = compiled.and_then(|module| {
             let after = NamedModule { file: command, module, unset: Vec::new() };
             compare_modules((&before, &after), &options, self.model, self.request, open.as_ref())
-                .map_err(|failure| failure.report().to_string())
+                .map_err(|failure| CompilerFailure::new("not comparable", failure.report().to_string()))
         });
-        let failed_line = |reason: String| RefineLine {
+        let failed_line = |failure: CompilerFailure| RefineLine {
             schema: REFINE_SCHEMA.to_owned(),
             before: subject.name.clone(),
             after: command.to_owned(),
@@ -367,13 +371,14 @@ impl CompilerRefinement<'_> {
             model: self.model.name().to_owned(),
             open: self.request.open_words(),
             verdict: RefineVerdict::Failed,
-            reason,
+            reason: failure.message,
+            cause: Some(failure.cause.to_owned()),
             difference: None,
             reduced: None,
             smallest: None,
             micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
         };
-        Ok(compared.unwrap_or_else(|reason| vec![failed_line(reason)]))
+        Ok(compared.unwrap_or_else(|failure| vec![failed_line(failure)]))
     }
 }
 
@@ -399,16 +404,18 @@ fn to_binary(file: &str, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
     Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect())
 }
 
-/// A command line that wrote no module.
+/// A command line that wrote no comparable module.
 struct CompilerFailure {
+    /// The cause without names and numbers.
+    cause: &'static str,
     message: String,
     /// True if the command itself ended with an error.
     is_refusal: bool,
 }
 
-impl From<String> for CompilerFailure {
-    fn from(message: String) -> CompilerFailure {
-        CompilerFailure { message, is_refusal: false }
+impl CompilerFailure {
+    fn new(cause: &'static str, message: String) -> CompilerFailure {
+        CompilerFailure { cause, message, is_refusal: false }
     }
 }
 
@@ -420,12 +427,15 @@ fn run_compiler(
 ) -> Result<SpirvModule, CompilerFailure> {
     let (bytes, printed) = run_command(words, command)?;
     if bytes.is_empty() {
-        return Err(CompilerFailure::from(format!(
+        let message = format!(
             "the command wrote no {{out}}{printed}; expected a SPIR-V module: run `{command}` by hand"
-        )));
+        );
+        return Err(CompilerFailure::new("the command wrote no {out}", message));
     }
-    entry_point::inputs::read_bound_module(&bytes, options)
-        .map_err(|refusal| CompilerFailure::from(format!("the command wrote an invalid module: {refusal}")))
+    entry_point::inputs::read_bound_module(&bytes, options).map_err(|refusal| {
+        let cause = "the command wrote an invalid module";
+        CompilerFailure::new(cause, format!("{cause}: {refusal}"))
+    })
 }
 
 /// Returns a path as a word of a shell.
@@ -435,22 +445,26 @@ fn quote_path(path: &Path) -> String {
 
 /// Runs a command line, and returns the file that it wrote and its output.
 fn run_command(words: &[u8], command: &str) -> Result<(Vec<u8>, String), CompilerFailure> {
-    let failed = |error: std::io::Error| error.to_string();
+    let cannot_run = |why: String| CompilerFailure::new("the command cannot run", why);
+    let failed = |error: std::io::Error| cannot_run(error.to_string());
     let folder = TemporaryFolder::create().map_err(failed)?;
     let (input, output) = (folder.path().join("in.spv"), folder.path().join("out.spv"));
     std::fs::write(&input, words).map_err(failed)?;
     let line = command.replace("{in}", &quote_path(&input)).replace("{out}", &quote_path(&output));
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("exec {line}")]);
-    let ended = run_to_end(shell, folder.path()).map_err(|why| format!("the command {why}"))?;
-    let Some((status, printed)) = ended else { return Err("cannot run: no shell `sh`".to_owned().into()) };
+    let ended = run_to_end(shell, folder.path()).map_err(|why| cannot_run(format!("the command {why}")))?;
+    let Some((status, printed)) = ended else {
+        return Err(cannot_run("cannot run: no shell `sh`".to_owned()));
+    };
     // The name of the folder is random.
     let parent = format!("{}/", folder.path().display());
     let first = printed.lines().find(|line| !line.trim().is_empty()).map(|line| line.replace(&parent, ""));
     if !status.success() {
         let message = first.map(|first| format!(": {first}")).unwrap_or_default();
         let message = format!("the command ended with {status}{message}");
-        return Err(CompilerFailure { message, is_refusal: status.code().is_some() });
+        let failure = CompilerFailure::new("the command ended with an error", message);
+        return Err(CompilerFailure { is_refusal: status.code().is_some(), ..failure });
     }
     Ok((files::read_file(&output, files::MAX_SHADER_BYTES).unwrap_or_default(), printed))
 }

@@ -49,6 +49,11 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
                 Some(Ok(linted)) => linted,
                 Some(Err(error)) => {
                     causes.add(&format!("refused: {}", error.cause().unwrap_or("invalid module")));
+                    if arguments.format == ListFormat::Json {
+                        let line =
+                            serde_json::to_string(error.record()).map_err(Failure::environment_error)?;
+                        output.print(&format!("{line}\n"))?;
+                    }
                     report_rejected(&mut outcome, &program::into_failure(error));
                     return Ok(());
                 }

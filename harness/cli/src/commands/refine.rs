@@ -291,10 +291,8 @@ fn format_table(lines: &[RefineLine], unsupported: &BTreeMap<String, usize>) -> 
     }
     let mut causes: BTreeMap<String, usize> = BTreeMap::new();
     for line in lines {
-        if matches!(line.verdict, RefineVerdict::Unknown | RefineVerdict::Failed) {
-            *causes
-                .entry(format!("{}: {}", line.verdict.name(), normalize_cause(&line.reason)))
-                .or_default() += 1;
+        if let Some(cause) = &line.cause {
+            *causes.entry(format!("{}: {cause}", line.verdict.name())).or_default() += 1;
         }
     }
     for (why, count) in unsupported {
@@ -306,28 +304,4 @@ fn format_table(lines: &[RefineLine], unsupported: &BTreeMap<String, usize>) -> 
         text += &format!("{count:>9}  {cause}\n");
     }
     text.trim_end().to_owned()
-}
-
-/// Returns a reason without numbers and names, so that equal causes are counted together.
-fn normalize_cause(reason: &str) -> String {
-    let parts = || reason.split("; ");
-    // The reason lists missing inputs last.
-    let first = parts().find(|part| part.contains(" is not given")).or_else(|| parts().next());
-    let first = first.unwrap_or_default();
-    let mut cause = String::new();
-    for (index, part) in first.split('`').enumerate() {
-        match index % 2 {
-            0 => cause += part,
-            _ => cause += "…",
-        }
-    }
-    let mut short = String::new();
-    for character in cause.chars() {
-        match character.is_ascii_digit() {
-            true if short.ends_with('#') => {}
-            true => short.push('#'),
-            false => short.push(character),
-        }
-    }
-    short
 }

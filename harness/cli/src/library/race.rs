@@ -340,6 +340,7 @@ impl RaceDetector {
     /// ```
     pub fn refuse(&self, error: &Error, inputs: &ShaderInputs) -> RaceAnswer {
         let mut line = refused_line(error.file(), "", &self.options(inputs), error.record().error.clone());
+        line.rejected = Some(error.record().clone());
         line.cause = error.cause().map(str::to_owned);
         RaceAnswer { line, tests: Vec::new() }
     }
