@@ -37,6 +37,11 @@ pub fn load(argument: &str) -> Result<LoadedModel, Failure> {
     }
     let path = Path::new(argument);
     if path.extension().is_none_or(|extension| extension != "cat") {
+        if path.is_file() {
+            return Err(Failure::input_message(format!(
+                "{argument}: no cat file: expected a name that ends in .cat"
+            )));
+        }
         let known: Vec<&str> = Model::shipped_models().iter().map(|(name, _)| *name).collect();
         return Err(Failure::input_message(format!(
             "unknown model `{argument}`{}: give a cat file or one of {}",

@@ -231,6 +231,9 @@ pub struct Run {
     /// Exit with 1 if a test was not exercised.
     #[arg(long, hide_short_help = true)]
     pub strict: bool,
+    /// Also exit with 1 if a shader is right in its language but the module of the compiler is undefined.
+    #[arg(long, hide_short_help = true)]
+    pub strict_compiler: bool,
     /// Do not fail for tests without time left by `--time`: they stay inconclusive.
     #[arg(long, hide_short_help = true)]
     pub allow_unfinished: bool,
@@ -330,6 +333,9 @@ pub struct Check {
     /// Models: fair, lobe, hsa-obe, hsa, obe, unfair, or one per level as in qf=obe,wg=hsa,sg=fair.
     #[arg(long, value_name = "MODEL", hide_short_help = true)]
     pub progress: Option<ProgressModel>,
+    /// Also exit with 1 if a shader is right in its language but the module of the compiler races.
+    #[arg(long, hide_short_help = true)]
+    pub strict_compiler: bool,
     #[command(flatten)]
     pub kernel: KernelArguments,
 }

@@ -19,7 +19,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{FromArgMatches, Subcommand};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
 
 use crate::arguments::CommandLine;
 use crate::exit::Outcome;
@@ -99,5 +103,30 @@ fn set_up_log(quiet: bool, verbose: u8) {
         (false, _) => "debug",
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false);
+    log.event_format(MessageFormat).init();
+}
+
+/// Formats events of the log as messages of the program.
+struct MessageFormat;
+
+impl<S, N> FormatEvent<S, N> for MessageFormat
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> std::fmt::Result {
+        let mut text = match *event.metadata().level() {
+            Level::ERROR => "error: ".to_owned(),
+            Level::WARN => "warning: ".to_owned(),
+            level => format!("{} {}: ", level.as_str().to_lowercase(), event.metadata().target()),
+        };
+        context.format_fields(Writer::new(&mut text), event)?;
+        writeln!(writer, "{}", results::escape::escape_block(&text))
+    }
 }

@@ -4,8 +4,10 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::num::{IntErrorKind, ParseIntError};
 use std::path::Path;
 
+use clap::error::ContextKind;
 use results::escape::escape_block as shown_lines;
 use results::write::TextLayout;
 use textwrap::{WordSeparator, WordSplitter};
@@ -267,7 +269,9 @@ pub fn report_rejected(outcome: &mut Outcome, failure: &Failure) {
 
 /// Prints a command-line error, or the requested help.
 pub fn print_command_line_error(error: &clap::Error) {
-    if error.use_stderr() {
+    if let Some(text) = describe_number_error(error) {
+        print_message(&text);
+    } else if error.use_stderr() {
         let rendered = error.render();
         let coloured = if has_colours(io::stderr().is_terminal()) {
             rendered.ansi().to_string()
@@ -279,6 +283,21 @@ pub fn print_command_line_error(error: &clap::Error) {
         // Help and version contain no untrusted text.
         let _ = error.print();
     }
+}
+
+/// Describes an argument that is no number, and which numbers are expected.
+fn describe_number_error(error: &clap::Error) -> Option<String> {
+    let source = std::error::Error::source(error)?.downcast_ref::<ParseIntError>()?;
+    let expected = match source.kind() {
+        IntErrorKind::Zero => "a number of at least 1",
+        IntErrorKind::PosOverflow => "a smaller number",
+        IntErrorKind::NegOverflow => "a positive number",
+        _ => "a whole number",
+    };
+    let (value, argument) = (error.get(ContextKind::InvalidValue)?, error.get(ContextKind::InvalidArg)?);
+    Some(format!(
+        "error: `{value}` for `{argument}`; expected {expected}\n\nFor more information, try '--help'."
+    ))
 }
 
 /// Prints a message in colours. If its plain text has control characters, that text is escaped and printed

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use plan::{
     BufferBinding, BufferId, BufferMemory, Device, DeviceError, Image, ImageFormat, ImageId, ImageShape,
-    Interface, Kernel, KernelId, Plan, PlanStep, Prepared, Queue, QueueId,
+    Interface, Kernel, KernelId, Plan, PlanStep, Prepared, Queue, QueueId, Subgroups,
 };
 use serde::{Deserialize, Serialize};
 use shaders::checksum::WordRange;
@@ -49,6 +49,9 @@ pub struct Shader {
     pub push: Vec<u8>,
     /// Buffers, in the order of their bindings.
     pub buffers: Vec<ShaderInput>,
+    /// The subgroup size that the pipeline requires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subgroup_size: Option<u32>,
 }
 
 /// A buffer with its contents before each dispatch.
@@ -121,6 +124,7 @@ impl Shader {
             bindings: buffers.len() as u32,
             images: (0..images.len() as u32).map(ImageId).collect(),
             push_constant_bytes: self.push.len() as u32,
+            subgroups: self.subgroup_size.map_or(Subgroups::Any, Subgroups::Required),
             interface: Some(Interface {
                 entry: self.entry.clone(),
                 bindings: buffers.iter().map(bound).collect(),

@@ -772,6 +772,12 @@ impl SpirvModule {
         self.variables.keys().filter_map(|id| self.descriptor_of(*id)).collect()
     }
 
+    /// Returns true if a descriptor is an image, a sampler or another handle, and not a buffer.
+    pub fn is_handle_at(&self, at: (u32, u32)) -> bool {
+        let class = |id: u32| self.variables.get(&id).map(|variable| variable.declared_class);
+        self.variables_at(at).into_iter().any(|id| class(id) == Some(StorageClass::UniformConstant))
+    }
+
     /// Returns the descriptor set and binding of a variable, if it has a binding.
     pub fn descriptor_of(&self, id: u32) -> Option<(u32, u32)> {
         let own = self.decorations.get(&id)?;

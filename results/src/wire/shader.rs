@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::format_count;
 use crate::state::State;
+use crate::wire::is_false;
 
 /// The result of repeated dispatches of a shader on a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +26,9 @@ pub struct ShaderRun {
     pub judged: bool,
     /// Why the contents are not judged; null if they are.
     pub why: Option<String>,
+    /// Whether the source is right in its language, and only the module of its compiler is undefined.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_right_in_language: bool,
     /// The buffers, with their contents before each dispatch.
     pub buffers: Vec<ShaderBuffer>,
     /// Number of distinct contents observed.

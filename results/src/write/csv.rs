@@ -4,7 +4,7 @@
 //! A test without outcomes (skipped or rejected) has one row with these columns empty. `kind` is `predicted`
 //! for an outcome of the prediction and `unexpected` for other values. `hsa` and `class` apply to HSA tests,
 //! whose lowered programs run on devices: whether HSA allows the outcome, and how its answer compares with
-//! Vulkan's.
+//! Vulkan's. `broken` is the number of dispatches of a shader that broke its assertion or the expectations of its script.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ pub const CHECK_COLUMNS: [&str; 15] = [
 ];
 
 /// Columns of a `run` report.
-pub const RUN_COLUMNS: [&str; 19] = [
+pub const RUN_COLUMNS: [&str; 20] = [
     "id",
     "name",
     "device",
@@ -41,6 +41,7 @@ pub const RUN_COLUMNS: [&str; 19] = [
     "filtered",
     "hsa",
     "class",
+    "broken",
 ];
 
 /// Writer of predictions.
@@ -193,6 +194,8 @@ impl<W: Write> RunWriter for CsvRunWriter<W> {
         let [instances, interleaved, not_executed, unresolved] =
             [line.instances, line.interleaved, line.not_executed, line.unresolved].map(|n| n.to_string());
         let class = line.hsa.as_ref().and_then(|hsa| hsa.class.as_deref()).unwrap_or_default();
+        let claim = line.shader.as_ref().and_then(|shader| shader.claim.as_ref());
+        let broken = claim.map_or(String::new(), |claim| claim.broken.to_string());
         let mut row = |kind: &str, outcome: &str, count: &str, flags: [&str; 4]| {
             self.table.write_row([
                 &line.id,
@@ -214,6 +217,7 @@ impl<W: Write> RunWriter for CsvRunWriter<W> {
                 flags[2],
                 flags[3],
                 class,
+                &broken,
             ])
         };
         if line.outcomes.is_empty() && line.unexpected.is_empty() {

@@ -110,6 +110,9 @@ impl JunitAnswerWriter {
         let count = known.map_or(0, |known| known.test_cases.iter().filter(is_same).count());
         let name = if count == 0 { name.into_owned() } else { format!("{name} #{}", count + 1) };
         let mut case = TestCase::new(name, result);
+        if status == AnswerStatus::Success && !text.is_empty() {
+            case.set_system_out(escape::escape_block(text));
+        }
         case.set_classname(escape::escape_line(suite).into_owned());
         add_case(&mut self.suites, suite, case);
     }
@@ -117,7 +120,9 @@ impl JunitAnswerWriter {
     /// Adds the answer about an entry point.
     pub fn add_shader(&mut self, line: &RaceLine, status: AnswerStatus) {
         let name = if line.entry.is_empty() { "file" } else { &line.entry };
-        self.add_answer(&line.file, name, status, &format_race(line));
+        // A success with findings has warnings about the compiler.
+        let is_silent = status == AnswerStatus::Success && line.findings.is_empty();
+        self.add_answer(&line.file, name, status, &if is_silent { String::new() } else { format_race(line) });
     }
 
     /// Returns the document.

@@ -72,11 +72,14 @@ const THIN_AIR_OBSERVED_SUFFIX: &str =
 
 impl<W: Write> CheckWriter for TextCheckWriter<W> {
     fn write_prediction(&mut self, line: &CheckLine) -> io::Result<()> {
+        let mut findings = line.findings.iter().flatten().peekable();
+        let is_of_compiler = findings.peek().is_some() && findings.all(FindingRecord::is_of_compiler);
         let race = match line.race {
             _ if line.no_execution => "no execution",
             RaceWord::Free if line.race_outside_filter => "race-free inside its filter, racy outside it,",
-            RaceWord::Free if line.findings.iter().flatten().any(FindingRecord::is_of_compiler) => {
-                "race-free in its language, racy in its module,"
+            RaceWord::Free if is_of_compiler => "race-free in its language, racy in its module,",
+            RaceWord::Unknown if is_of_compiler => {
+                "not known to be race-free in its language, racy in its module,"
             }
             RaceWord::Free => "race-free",
             RaceWord::Racy if line.race_thin_air => "racy by values out of thin air alone",
@@ -452,9 +455,11 @@ pub fn format_summary(lines: &[RunLine]) -> String {
     let instances = lines.iter().fold(0, |sum: u64, line| sum.saturating_add(line.instances));
     let time: f64 = lines.iter().map(|line| line.seconds).sum();
     let missing = lines.iter().filter(|line| line.reason.as_deref() == Some(Reason::Missing.name())).count();
+    let weak = lines.iter().filter(|line| crate::judge::is_weak_violation(line)).count();
+    let weak = crate::describe_weak_violations(weak, number(VerdictWord::Violates));
     let lost = if missing > 0 { format!(", {missing} MISSING") } else { String::new() };
     format!(
-        "{}: {} conforms, {} violates, {} undefined, {} inconclusive ({unexercised} not exercised{lost}), {} skipped; {} instances in {}",
+        "{}: {} conforms, {} violates{weak}, {} undefined, {} inconclusive ({unexercised} not exercised{lost}), {} skipped; {} instances in {}",
         plural((lines.len() - missing) as u64, "verdict"),
         number(VerdictWord::Conforms),
         number(VerdictWord::Violates),

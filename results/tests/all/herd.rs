@@ -29,7 +29,7 @@ pub struct LogBlock {
 
 /// Reads a log of runs (`Rule::log`) or of predictions.
 pub fn read_log(form: Rule, text: &str) -> Vec<LogBlock> {
-    let log = Grammar::parse(form, text).unwrap_or_else(|error| panic!("{error}\n{text}")).next().unwrap();
+    let log = Grammar::parse(form, text).map_err(|error| format!("{error}\n{text}")).unwrap().next().unwrap();
     let blocks = log.into_inner().filter(|pair| matches!(pair.as_rule(), Rule::block | Rule::prediction));
     blocks.map(read_block).collect()
 }

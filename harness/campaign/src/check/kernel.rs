@@ -44,7 +44,7 @@ pub fn check_module(
     let shader = match shader {
         Ok(shader) => shader,
         Err(error) => {
-            let (line, column) = error.position();
+            let (line, column) = error.position().unwrap_or((1, 1));
             let line = RejectedLine { file: file.to_owned(), error: error.to_string(), line, column };
             return vec![CheckResult::Rejected(RejectedSource { line, failure: error.to_failure() })];
         }

@@ -112,6 +112,8 @@ pub struct AnalyzedShader {
     pub has_loops: bool,
     /// The contents that it may produce.
     pub expected: ExpectedContents,
+    /// True if the source is right in its language, and only the module of its compiler is undefined.
+    pub is_right_in_language: bool,
     /// The claim about them.
     pub claim: Option<ShaderClaim>,
     /// Notes for the reader of a report.
@@ -140,6 +142,7 @@ impl AnalyzedShader {
                 is_race_free: false,
                 why: "it was not analyzed".to_owned(),
             },
+            is_right_in_language: false,
             claim: None,
             notes: Vec::new(),
             unavailable_reason: None,

@@ -1,11 +1,12 @@
 //! Prepares shaders for a run: entry points with inputs, and the final contents that the model allows.
 
 use plan::Feature;
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use analysis::dispatch::KernelDispatch;
+use analysis::dispatch::{KernelDispatch, uses_subgroups};
 use analysis::outcomes::{FinalCell, FinalContents};
 use analysis::{InputGrid, placed_refusal_text, source_refusal_text};
 use entry_point::{AnalysisOptions, Problem, Refusal};
@@ -87,8 +88,11 @@ pub fn analyze_file(
                     let what = "dispatching buffers that are accessed by device address";
                     analyzed.unavailable_reason = Some(format!("not available: {what}"));
                 }
-                Ok(dispatch) => analyze_dispatch(&mut analyzed, dispatch, &module, options, model, timeout)
-                    .map_err(to_failure)?,
+                Ok(dispatch) => {
+                    analyze_dispatch(&mut analyzed, dispatch, &module, options, model, timeout)
+                        .map_err(to_failure)?;
+                    analyzed.shader.subgroup_size = given.subgroup_size.filter(|_| uses_subgroups(&module));
+                }
                 // An unsupported feature is not an error of the shader.
                 Err(Refusal { what: Problem::Unsupported(what), .. }) => {
                     analyzed.unavailable_reason = Some(format!("not available: {what}"));
@@ -101,8 +105,14 @@ pub fn analyze_file(
             }
             analyzed.notes.extend(chosen.choice_note());
             let has_findings = matches!(analyzed.expected, ExpectedContents::Undefined(_));
-            let is_racy = || entry_point.find_races(timeout, None).line.verdict == RaceVerdict::Racy;
-            let needs = chosen.needed_inputs(has_findings, || entry_point.is_model_of_walk() && is_racy());
+            let walked = LazyCell::new(|| {
+                entry_point.is_model_of_walk().then(|| entry_point.find_races(timeout, None).line)
+            });
+            let has_verdict = |verdict| walked.as_ref().is_some_and(|line| line.verdict == verdict);
+            analyzed.is_right_in_language = has_findings
+                && has_verdict(RaceVerdict::Clean)
+                && walked.as_ref().is_some_and(|line| line.module_verdict == Some(RaceVerdict::Racy));
+            let needs = chosen.needed_inputs(has_findings, || has_verdict(RaceVerdict::Racy));
             if !needs.is_empty() {
                 let needs: Vec<String> = needs.iter().map(describe_need).collect();
                 let why = format!("needs-inputs: {}", needs.join("; "));
@@ -232,6 +242,7 @@ pub(crate) fn device_shader(analyzed: &mut AnalyzedShader, dispatch: KernelDispa
                 ShaderInput { image, ..ShaderInput::new(at, buffer.is_uniform, &words) }
             })
             .collect(),
+        subgroup_size: None,
     };
     analyzed.local_size = dispatch.local_size;
     analyzed.workgroup_bytes = dispatch.workgroup_bytes;

@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 
 use analysis::{AnalysisRequest, EntryAnswer, InputMode, ProofMode, RacePhase};
 use entry_point::{AnalysisOptions, FindingKind, StopFunction};
-use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
+use explanation::{ShaderAnswer, ShaderFinding};
 use model::Model;
 use repair::{EditableSource, FixEdits};
 use results::wire::{ChangeRecord, FindingPlace, FindingRecord, RaceLine};
-use results::write::change::describe_placed_change;
 use results::write::race::{describe_coverage, describe_need, describe_proof, headline};
 
 use crate::files;
@@ -35,26 +34,19 @@ pub fn findings_page(
     findings: &[FindingRecord],
     file: &str,
 ) -> ShaderAnswer {
-    let place = |place: &FindingPlace| {
+    let source = |place: &FindingPlace| {
         let file = place.file.clone().unwrap_or_else(|| file.to_owned());
-        ShaderPlace {
-            access: place.access.clone(),
-            invocation: place.invocation.clone(),
-            source: files::read_text(file.as_ref(), files::MAX_SHADER_BYTES).ok(),
-            file,
-            line: place.line,
-        }
+        let text = files::read_text(file.as_ref(), files::MAX_SHADER_BYTES).ok();
+        (file, text)
     };
     let race_kinds =
         [FindingKind::Race, FindingKind::Lockstep, FindingKind::UnpublishedRead].map(FindingKind::name);
     let finding = |finding: &FindingRecord| ShaderFinding {
-        kind: finding.kind.clone(),
         is_race: race_kinds.contains(&finding.kind.as_str()),
-        message: finding.message.clone(),
-        places: finding.at.iter().map(place).collect(),
+        sources: finding.at.iter().map(source).collect(),
         reason: None,
-        fixes: finding.changes().iter().map(describe_placed_change).collect(),
         diff: fix_diff(finding.changes()),
+        record: finding.clone(),
     };
     ShaderAnswer { title, verdict, notes, findings: findings.iter().map(finding).collect() }
 }

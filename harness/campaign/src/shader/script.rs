@@ -15,6 +15,7 @@ mod yaml;
 use std::collections::BTreeMap;
 
 use entry_point::AnalysisOptions;
+use spirv_reader::SpirvModule;
 use spirv_reader::annotations::{Formula, FormulaTerm};
 
 pub(crate) use lexer::Lexer;
@@ -32,6 +33,40 @@ pub struct Script {
     /// The dispatch, with the buffers and the claim.
     pub options: AnalysisOptions,
     pub dxc_flags: DxcFlags,
+    /// The resources whose kind the script names, to be compared with the shader.
+    pub resources: Vec<ScriptResource>,
+}
+
+/// A resource of a script with its place.
+#[derive(Clone, Debug)]
+pub struct ScriptResource {
+    pub binding: (u32, u32),
+    /// True for an image or a texel buffer.
+    pub is_image: bool,
+    pub kind: String,
+    pub line: u32,
+    pub column: u32,
+}
+
+impl ScriptResource {
+    /// Compares the resource with the descriptors of a module.
+    ///
+    /// # Errors
+    /// If the module has another descriptor there, or none.
+    pub fn check(&self, module: &SpirvModule) -> Result<(), ScriptError> {
+        let ScriptResource { binding: (set, binding), is_image, kind, line, column } = self;
+        let known = module.descriptors();
+        let problem = if !known.contains(&self.binding) {
+            let known: Vec<String> = known.iter().map(|(set, binding)| format!("{set}.{binding}")).collect();
+            ScriptProblem::NoDescriptor(*set, *binding, known.join(", "))
+        } else if module.is_handle_at(self.binding) != *is_image {
+            let found = if *is_image { "a buffer" } else { "an image" };
+            ScriptProblem::OtherKind(format!("`Kind: {kind}`"), *set, *binding, found)
+        } else {
+            return Ok(());
+        };
+        Err(ScriptError { line: *line, column: *column, problem })
+    }
 }
 
 /// Flags of dxc that a script gives for its shader.
@@ -68,6 +103,13 @@ pub struct ScriptError {
     pub problem: ScriptProblem,
 }
 
+impl ScriptError {
+    /// Returns the line, with the column if it is known.
+    pub fn place(&self) -> String {
+        if self.column > 1 { format!("{}:{}", self.line, self.column) } else { self.line.to_string() }
+    }
+}
+
 /// A mistake in a script.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptProblem {
@@ -83,6 +125,14 @@ pub enum ScriptProblem {
     Unknown(&'static str, String),
     #[error("a second {0}; expected one")]
     Repeated(&'static str),
+    #[error("the key `{0}` twice; expected each key once")]
+    RepeatedKey(String),
+    #[error("{bytes} bytes in elements of {stride}; expected whole elements: change `Stride` or the data")]
+    Stride { bytes: u64, stride: u64 },
+    #[error("no descriptor {0}.{1} in the shader; expected one of {2}")]
+    NoDescriptor(u32, u32, String),
+    #[error("{0}, but the descriptor {1}.{2} of the shader is {3}; expected one kind")]
+    OtherKind(String, u32, u32, &'static str),
     #[error("no {0}; expected one")]
     Missing(&'static str),
     #[error("`{0}` is not a value of the type; expected {1}")]
@@ -113,6 +163,7 @@ struct ScriptBuilder {
     options: AnalysisOptions,
     claims: Vec<Formula>,
     expected: usize,
+    resources: Vec<ScriptResource>,
 }
 
 impl ScriptBuilder {
@@ -191,7 +242,8 @@ impl ScriptBuilder {
         if !self.claims.is_empty() {
             self.options.assertion = Some(Formula::And(self.claims));
         }
-        Script { shader, options: self.options, dxc_flags: DxcFlags::default() }
+        let (dxc_flags, resources) = (DxcFlags::default(), self.resources);
+        Script { shader, options: self.options, dxc_flags, resources }
     }
 }
 

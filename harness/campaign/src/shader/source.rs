@@ -208,10 +208,10 @@ pub fn load_all(file: &str, compilation: &Compilation) -> Vec<Result<SourceModul
     if let Some((archive, member)) = archives::archive_of(file) {
         return vec![compilation.archives.load(archive, member)];
     }
-    if scripts::is_script(file) {
+    let extension = file_extension(file);
+    if scripts::is_extension(extension) {
         return vec![scripts::load_script(file, compilation)];
     }
-    let extension = file_extension(file);
     if extension == opencl::EXTENSION {
         return vec![opencl::load_kernels(file, compilation)];
     }
@@ -564,7 +564,7 @@ impl ShaderSource<'_> {
             }
         }
         match first_error {
-            Some(SourceError::Rejected { file, line, column, compiler, said, .. }) => {
+            Some(SourceError::Rejected { file, position, compiler, said, .. }) => {
                 let lowercase = said.to_lowercase();
                 let is_named = |header: &str| {
                     lowercase.contains("include") && said.contains(header)
@@ -574,7 +574,7 @@ impl ShaderSource<'_> {
                     return Err(missing);
                 }
                 let others = others.concat();
-                Err(SourceError::Rejected { file, line, column, compiler, said, others })
+                Err(SourceError::Rejected { file, position, compiler, said, others })
             }
             Some(other) => Err(other),
             None => {

@@ -8,8 +8,9 @@ use campaign::inputs;
 use campaign::parallel::process_in_order;
 use campaign::shader::source::{is_shader, member_names};
 use campaign::source::TestSource;
+use results::wire::{CheckLine, FindingRecord};
 use results::write::new_check_writer;
-use vk_litmus::{CheckAnswer, Checker, Error, ShaderModule, program};
+use vk_litmus::{CheckAnswer, CheckStatus, Checker, Error, ShaderModule, program};
 
 use super::race::summary::{CauseTable, FileBar};
 use crate::arguments::{Check, CheckFormat};
@@ -44,9 +45,9 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     let mut sources = inputs::collect(&tests, arguments.suite.as_deref(), None, || {
         Ok(if kernels.is_empty() { inputs::embedded_tests() } else { Vec::new() })
     })?;
-    if kernels.is_empty() && !arguments.kernel.is_empty() {
+    if kernels.is_empty() && (!arguments.kernel.is_empty() || arguments.strict_compiler) {
         return Err(Failure::input_message(
-            "inputs of shaders (`--grid`, `--buffer` and others) need a shader file".to_owned(),
+            "inputs of shaders (`--grid`, `--buffer` and others) and `--strict-compiler` need a shader file",
         ));
     }
     let checker = checker(CheckModels::load(arguments.model.as_deref())?);
@@ -59,7 +60,7 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     let mut write_answer = |answered_or_not: Result<CheckAnswer, Error>| match answered_or_not {
         Ok(CheckAnswer { line, notes, status, .. }) => {
             answered += 1;
-            let answer_outcome = program::outcome_of_status(status);
+            let answer_outcome = answer_outcome(&line, status, arguments);
             outcome.escalate_to(answer_outcome);
             notes
                 .iter()
@@ -114,4 +115,13 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
         print_message(&format!("{answered} tests answered, {rejected} rejected"));
     }
     Ok(outcome)
+}
+
+/// Returns the effect of an answer on the exit code.
+fn answer_outcome(line: &CheckLine, status: CheckStatus, arguments: &Check) -> Outcome {
+    let mut outcome = program::outcome_of_status(status);
+    if arguments.strict_compiler && line.findings.iter().flatten().any(FindingRecord::is_of_compiler) {
+        outcome.escalate_to(Outcome::RuleBroken);
+    }
+    outcome
 }

@@ -115,6 +115,9 @@ fn codegen_shaders(arguments: &Codegen, shaders: &[String], tests: &[String]) ->
             Err(failure) => report_rejected(&mut outcome, &failure),
         }
     }
+    if kernels.is_empty() && outcome != Outcome::Success {
+        return Ok(outcome);
+    }
     let is_single = kernels.len() == 1 && targets.len() == 1 && arguments.format == CodegenFormat::Text;
     let shows_forms = arguments.emit == Some(CodegenEmit::Ir);
     let engine = CompilerEngine { wants_representations: shows_forms, ..compiler_engine(arguments)? };

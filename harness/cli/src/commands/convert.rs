@@ -8,6 +8,7 @@ use campaign::repro::format_glsl_shader;
 use campaign::shader::open_memory::resolve_open_terms;
 use campaign::shader::source::{is_shader, load, shader_stem};
 use campaign::source::TestSource;
+use entry_point::AnalysisOptions;
 use litmus::convert::{to_khronos, to_vulkan};
 use litmus::glsl::to_glsl;
 use litmus::syntax::{ForeignSyntax, read_foreign};
@@ -15,37 +16,41 @@ use litmus::syntax::{ForeignSyntax, read_foreign};
 use super::refine::parse_open_terms;
 use crate::arguments::{Convert, Syntax};
 use crate::exit::{Failure, Outcome};
-use crate::output::{StandardOutput, create_folder, print_diagnostic, write_file};
+use crate::output::{StandardOutput, create_folder, print_message, report_rejected, write_file};
 
 /// Runs the command. A test that cannot be converted is reported, and the others are still converted.
 ///
 /// # Errors
 /// Returns an error if there is nothing to convert, or the output cannot be written.
 pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
-    if let [only] = arguments.tests.as_slice()
-        && is_shader(only)
-    {
-        return convert_shader(arguments, only);
-    }
-    if !arguments.kernel.is_empty() || arguments.unroll.is_some() {
+    let (shaders, tests): (Vec<String>, Vec<String>) =
+        arguments.tests.iter().cloned().partition(|argument| is_shader(argument));
+    if shaders.is_empty() && (!arguments.kernel.is_empty() || arguments.unroll.is_some()) {
         return Err(Failure::input_message(
             "inputs of shaders (`--grid`, `--buffer` and others) need a shader file",
         ));
     }
-    if arguments.tests.iter().any(|test| is_shader(test)) {
-        return Err(Failure::input_message("convert one shader at a time, without other files"));
-    }
-    let sources = inputs::collect(&arguments.tests, None, None, || Ok(Vec::new()))?;
-    let several = sources.len() > 1;
+    let sources = match tests.is_empty() {
+        true => Vec::new(),
+        false => inputs::collect(&tests, None, None, || Ok(Vec::new()))?,
+    };
+    let several = shaders.len() + sources.len() > 1;
     let mut outcome = Outcome::Success;
     let mut data = StandardOutput::new();
-    for source in sources {
+    let shaders = shaders.iter().map(|file| {
+        let id = shader_stem(file).to_owned();
+        (id, file.clone(), convert_shader(arguments, file))
+    });
+    let tests = sources.into_iter().map(|source| {
         let (id, file) = (source.id.clone(), source.file.clone());
-        let text = match convert_test(source, arguments.from, arguments.to) {
-            Ok(text) => text,
+        (id, file, convert_test(source, arguments.from, arguments.to).map(Some))
+    });
+    for (id, file, converted) in shaders.chain(tests) {
+        let text = match converted {
+            Ok(Some(text)) => text,
+            Ok(None) => continue,
             Err(failure) => {
-                print_diagnostic(failure.report());
-                outcome.escalate_to(Outcome::from(&failure));
+                report_rejected(&mut outcome, &failure);
                 continue;
             }
         };
@@ -115,8 +120,8 @@ impl Syntax {
     }
 }
 
-/// Prints the litmus test of a shader. Missing inputs are 0.
-fn convert_shader(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
+/// Returns the litmus test of a shader, if it has one. Missing inputs are 0.
+fn convert_shader(arguments: &Convert, file: &str) -> Result<Option<String>, Failure> {
     if arguments.to != Syntax::Litmus {
         return Err(Failure::input_message(format!(
             "{file}: a shader is converted to a litmus test only: pass `--to litmus`"
@@ -136,15 +141,14 @@ fn convert_shader(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
         None => options,
     };
     let lifted = symbolic::lift(&module, &options).map_err(|refusal| to_failure(&refusal))?;
-    if let Some(case) = lifted.cases.first() {
-        let text = litmus::print(&case.test);
-        match &arguments.out {
-            Some(folder) => {
-                let path = output_file(folder, shader_stem(file), file, arguments.to)?;
-                write_file(&path, text.as_bytes())?;
-            }
-            None => StandardOutput::new().print(&text)?,
-        }
+    let text = lifted.cases.first().map(|case| litmus::print(&case.test));
+    let whole = AnalysisOptions { keep_all: true, ..options };
+    if let (Some(text), Ok(whole)) = (&text, symbolic::lift(&module, &whole))
+        && whole.cases.first().is_some_and(|case| litmus::print(&case.test) != *text)
+    {
+        print_message(&format!(
+            "{file}: left out: accesses to memory that one invocation alone uses; `--assert` keeps what it names"
+        ));
     }
-    Ok(Outcome::Success)
+    Ok(text)
 }

@@ -36,7 +36,10 @@ pub fn plot(arguments: &Plot, quiet: bool) -> Result<Outcome, Failure> {
         )));
     };
     let name = arguments.test.replace(|c: char| !c.is_ascii_alphanumeric() && !"+-_.".contains(c), "-");
-    let out = arguments.out.clone().unwrap_or_else(|| format!("{name}.svg").into());
+    // With `plot TEST > FILE`, the picture is the contents of FILE.
+    let is_redirected = Path::new("/dev/stdout").is_file();
+    let default = || if is_redirected { "-".into() } else { format!("{name}.svg").into() };
+    let out = arguments.out.clone().unwrap_or_else(default);
     if out.as_os_str() == "-" {
         return StandardOutput::new().print(&picture).map(|()| outcome);
     }

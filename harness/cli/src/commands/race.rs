@@ -263,6 +263,24 @@ impl AnswerWriter<'_> {
         if let Some(why) = line.why.as_ref().filter(|_| !self.is_quiet && format == RaceFormat::Json) {
             print_message(why);
         }
+        if let Some(element) = line.order_dependent.as_ref().filter(|_| !self.is_quiet)
+            && self.arguments.device.is_some()
+        {
+            print_message(&format!(
+                "{}: schedules decide {element}: the contents of a device may be others",
+                line.file
+            ));
+        }
+        if let Some(number) = self.arguments.step.filter(|_| !line.findings.is_empty())
+            && number as usize > line.findings.len()
+        {
+            let count = line.findings.len();
+            print_message(&format!(
+                "error: {}: --step={number}: expected a finding from 1 to {count}",
+                line.file
+            ));
+            self.outcome.escalate_to(Outcome::Input);
+        }
         if !entry.assumed.is_empty() && !self.is_quiet {
             let assumed = entry.assumed.join(", ");
             print_message(&format!(
@@ -302,7 +320,8 @@ impl AnswerWriter<'_> {
                     None => format_race(line),
                 };
                 self.out.print(&text)?;
-                if let Some(number) = self.arguments.step.filter(|_| !line.findings.is_empty()) {
+                let is_shown = |number: &u32| *number as usize <= line.findings.len();
+                if let Some(number) = self.arguments.step.filter(is_shown) {
                     step::show_trace(line, number, &mut self.out)?;
                 }
             }
@@ -343,7 +362,12 @@ impl AnswerWriter<'_> {
             (None, []) => {}
         }
         if let Some(path) = &self.arguments.fix {
-            write_file(path, self.fixes.text().as_bytes())?;
+            match self.fixes.text() {
+                text if text.is_empty() => {
+                    print_message(&format!("no fix found: {} is not written", path.display()));
+                }
+                text => write_file(path, text.as_bytes())?,
+            }
         }
         match self.arguments.format {
             RaceFormat::Sarif if self.arguments.emit.is_none() => {

@@ -1,5 +1,6 @@
 //! `report`: results of one or several devices in one report.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -43,6 +44,14 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
         arguments.out.as_deref().and_then(Path::extension).and_then(|extension| extension.to_str());
     if let Some(extension @ ("pdf" | "png" | "svg" | "docx")) = extension {
         let problem = format!("`report` writes no .{extension}: use --format, or `plot` for pictures");
+        return Err(Failure::input_message(problem));
+    }
+    let places = arguments.results.iter().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
+    let mut known = BTreeSet::new();
+    if let Some((twice, _)) =
+        arguments.results.iter().zip(places).find(|(_, place)| !known.insert(place.clone()))
+    {
+        let problem = format!("{} is named twice; expected each result once", twice.display());
         return Err(Failure::input_message(problem));
     }
     let results = read_all(&arguments.results, OtherVersionPolicy::Dropped, &mut outcome)?;
@@ -93,9 +102,10 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
             let mut bytes = Vec::new();
             write::write_report(arguments.format, &results, &report, &pictures, &mut bytes)
                 .map_err(Failure::environment_error)?;
+            let replaced = if path.is_file() { ", which replaces an earlier file" } else { "" };
             write_file(path, &bytes)?;
-            if arguments.out.is_none() && !quiet {
-                print_message(&format!("report in {}", path.display()));
+            if (arguments.out.is_none() || !replaced.is_empty()) && !quiet {
+                print_message(&format!("report in {}{replaced}", path.display()));
             }
         }
     }

@@ -155,6 +155,7 @@ fn ignored_flags(recorded: &Run, arguments: &Run) -> Vec<&'static str> {
         ("--gtest_list_tests", recorded.gtest_list_tests && !arguments.gtest_list_tests),
         ("--gtest_output", recorded.gtest_output.is_some() && arguments.gtest_output.is_none()),
         ("--compiler", recorded.kernel.compiler.is_some() && arguments.kernel.compiler.is_none()),
+        ("--strict-compiler", recorded.strict_compiler && !arguments.strict_compiler),
         ("--misbehave", !recorded.misbehave.is_empty() && arguments.misbehave.is_empty()),
     ];
     flags.into_iter().filter_map(|(flag, is_ignored)| is_ignored.then_some(flag)).collect()
@@ -187,9 +188,9 @@ fn run_selected(
     if arguments.tests.iter().any(|argument| is_shader(argument)) {
         return shader::run_shaders(arguments, quiet, verdicts);
     }
-    if !arguments.kernel.is_empty() {
+    if !arguments.kernel.is_empty() || arguments.strict_compiler {
         return Err(Failure::input_message(
-            "inputs of shaders (`--grid`, `--buffer` and others) need a shader file",
+            "inputs of shaders (`--grid`, `--buffer` and others) and `--strict-compiler` need a shader file",
         ));
     }
     if arguments.suite.as_deref() == Some(PROGRESS_SUITE) || arguments.progress.is_some() {

@@ -21,7 +21,7 @@ pub enum ErrorKind {
 
 /// The reason why there is no answer, with the position in the input.
 ///
-/// It displays as `FILE:LINE:COLUMN: MESSAGE`.
+/// It displays as `FILE:LINE:COLUMN: MESSAGE`, or as `FILE: MESSAGE` if it is about the whole input.
 ///
 /// ```
 /// use vk_litmus::{ErrorKind, LitmusTest};
@@ -33,11 +33,13 @@ pub enum ErrorKind {
 /// # Ok::<(), &str>(())
 /// ```
 #[derive(Debug, thiserror::Error)]
-#[error("{}:{}:{}: {}", self.file(), self.line(), self.column(), self.message())]
+#[error("{}{}: {}", self.file(), self.position_text(), self.message())]
 pub struct Error {
     kind: ErrorKind,
     first: RejectedLine,
     others: Vec<RejectedLine>,
+    /// True if the first mistake has a position.
+    is_placed: bool,
     cause: Option<&'static str>,
     #[cfg(feature = "cli")]
     failure: Box<Failure>,
@@ -145,7 +147,17 @@ impl Error {
     /// Returns an error for a whole input.
     pub(super) fn for_file(file: &str, failure: Failure) -> Error {
         let error = failure.report().to_string();
-        Error::with_position(RejectedLine { file: file.to_owned(), error, line: 1, column: 1 }, failure)
+        let line = RejectedLine { file: file.to_owned(), error, line: 1, column: 1 };
+        Error { is_placed: false, ..Error::with_position(line, failure) }
+    }
+
+    fn position_text(&self) -> String {
+        if self.is_placed { format!(":{}:{}", self.first.line, self.first.column) } else { String::new() }
+    }
+
+    /// Returns the error without a position.
+    pub(super) fn without_position(self) -> Error {
+        Error { is_placed: false, ..self }
     }
 
     pub(super) fn with_cause(self, cause: &'static str) -> Error {
@@ -166,6 +178,7 @@ impl Error {
             kind,
             first,
             others: Vec::new(),
+            is_placed: true,
             cause: None,
             #[cfg(feature = "cli")]
             failure: Box::new(failure),
@@ -175,7 +188,8 @@ impl Error {
 
 impl From<RejectedSource> for Error {
     fn from(rejected: RejectedSource) -> Error {
-        Error::with_position(rejected.line, rejected.failure)
+        let has_position = (rejected.line.line, rejected.line.column) != (1, 1);
+        Error { is_placed: has_position, ..Error::with_position(rejected.line, rejected.failure) }
     }
 }
 
@@ -230,6 +244,7 @@ impl From<ReadError> for Error {
             true => Failure::input_error(error),
             false => Failure::environment_error(error),
         };
-        Error::with_position(line, failure)
+        let is_placed = line.line > 1;
+        Error { is_placed, ..Error::with_position(line, failure) }
     }
 }

@@ -92,9 +92,9 @@ pub fn add_device_contents(
     let chosen: Vec<&str> = line.coverage.inputs.iter().flatten().map(String::as_str).collect();
     if !chosen.is_empty() {
         return Err(failed(Failure::input_message(format!(
-            "{}: --device needs inputs; expected values in place of {}, or `--inputs zeros`",
+            "{}: --device compares one dispatch, whose inputs you give; the tool chose some: pass `{}` or other values, or `--inputs zeros`",
             shader.file,
-            chosen.join(", ")
+            chosen.join(" ")
         ))));
     }
     let refused = |refusal| failed(Failure::input_message(placed_refusal_text(&shader.file, &refusal)));

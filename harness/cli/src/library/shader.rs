@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::placed_refusal_text;
+use analysis::{placed_refusal_text, refusal_record};
 use campaign::Failure;
 use campaign::shader::source::{Compilation, SourceError, SourceModule, load_all};
 use entry_point::input_place::OverrideRole;
 use entry_point::source_location;
 use lint::Lint;
 use results::wire::{FindingPlace, FindingRecord, RejectedLine};
-use spirv_reader::SpirvModule;
+use spirv_reader::{SourcePosition, SpirvModule};
 
 use super::error::{Error, ErrorKind};
 
@@ -238,7 +238,9 @@ impl ShaderModule {
 
     pub(super) fn read(&self) -> Result<SpirvModule, Error> {
         entry_point::read_module(&self.source.bytes).map_err(|refusal| {
-            Error::for_file(&self.file, Failure::input_message(placed_refusal_text(&self.file, &refusal)))
+            let failure = Failure::input_message(placed_refusal_text(&self.file, &refusal));
+            let placed = Error::with_position(refusal_record(&self.file, None, &refusal), failure);
+            if matches!(refusal.place, SourcePosition::Line(_)) { placed } else { placed.without_position() }
         })
     }
 }
@@ -253,9 +255,11 @@ fn lint_finding(file: &str, module: &SpirvModule, lint: &Lint) -> FindingRecord 
 }
 
 pub(super) fn source_error(file: &str, error: &SourceError) -> Error {
-    let (line, column) = error.position();
+    let position = error.position();
+    let (line, column) = position.unwrap_or((1, 1));
     let record = RejectedLine { file: file.to_owned(), error: error.to_string(), line, column };
     let placed = Error::with_position(record, error.to_failure()).with_cause(error.short_cause());
+    let placed = if position.is_some() { placed } else { placed.without_position() };
     match error {
         SourceError::NoEntryPoint { .. } => placed.with_kind(ErrorKind::NoEntryPoint),
         _ => placed,

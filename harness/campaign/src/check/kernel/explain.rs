@@ -87,7 +87,7 @@ fn explain_races(
     let mut text = format_head(&line);
     for ((record, found), reason) in line.findings.iter().zip(&mut page.findings).zip(reasons) {
         text += &format_finding(line.verdict, record);
-        if found.kind == FindingKind::Race.name() {
+        if record.kind == FindingKind::Race.name() {
             let missing = reason.unwrap_or(MissingSync::HappensBefore);
             text += &format!("    why: {}\n", missing.description());
             found.reason = Some(format!("Why: {}.", missing.description()));

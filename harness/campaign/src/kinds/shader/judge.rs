@@ -412,6 +412,7 @@ fn build_line(
             compiler: shader.compiler.clone(),
             judged: matches!(shader.expected, ExpectedContents::Known { .. }),
             why,
+            is_right_in_language: shader.is_right_in_language,
             buffers: shader.shader.buffers.iter().zip(&shader.buffer_names).map(buffer).collect(),
             different: observations.different,
             contents: evaluated.contents,

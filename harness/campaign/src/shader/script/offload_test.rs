@@ -13,7 +13,7 @@ use super::values::{FloatTolerance, compare_float};
 use super::yaml::{YamlFields, YamlNode};
 use super::{
     DataType, DxcFlags, MAX_BUFFER_BYTES, Scalar, Script, ScriptBuffer, ScriptBuilder, ScriptError,
-    ScriptProblem, ShaderFormat, ShaderText,
+    ScriptProblem, ScriptResource, ShaderFormat, ShaderText,
 };
 
 /// A format of values: how the test writes them, and their type in the shader.
@@ -124,6 +124,12 @@ fn dxc_flags(text: &str) -> Result<DxcFlags, ScriptError> {
     let mut flags = DxcFlags::default();
     let mut version = DEFAULT_VERSION;
     let is_plain = |word: &&str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    // A command that has to fail has no expected contents.
+    let is_negated = |line: &str| line.contains("RUN:") && line.split_whitespace().any(|word| word == "not");
+    if let Some((_, line)) = text.lines().zip(1..).find(|(line, _)| is_negated(line)) {
+        let problem = ScriptProblem::Unsupported("RUN: not".to_owned());
+        return Err(ScriptError { line, column: 1, problem });
+    }
     let is_run = |line: &str| line.contains("RUN:") && line.contains("%dxc_target ");
     let Some((line, number)) = text.lines().zip(1..).find(|(line, _)| is_run(line)) else {
         return Ok(flags);
@@ -261,7 +267,7 @@ fn read_buffer(node: &YamlNode) -> Result<(String, TestBuffer), ScriptError> {
     let name = fields.require("Name")?.text()?.to_owned();
     let format = read_format(fields.require("Format")?)?;
     let channels = fields.take("Channels").map_or(Ok(1), YamlNode::number)?;
-    fields.take("Stride");
+    let stride = fields.take("Stride");
     if let Some(count) = fields.take("ArraySize")
         && count.number::<u32>()? != 1
     {
@@ -280,6 +286,12 @@ fn read_buffer(node: &YamlNode) -> Result<(String, TestBuffer), ScriptError> {
             bytes.extend(pattern.cycle().take(size as usize));
         }
         None => write_values(&mut bytes, format, fields.require("Data")?)?,
+    }
+    if let Some(node) = stride {
+        let (stride, bytes) = (node.number::<u64>()?, bytes.len() as u64);
+        if stride == 0 || bytes % stride != 0 {
+            return Err(node.error(ScriptProblem::Stride { bytes, stride }));
+        }
     }
     let size = fields.take("OutputProps").map(read_size).transpose()?;
     fields.finish()?;
@@ -320,7 +332,10 @@ fn bind_resource(
     fields.take("DirectXBinding");
     fields.take("HasCounter");
     let mut places = fields.require("VulkanBinding")?.fields()?;
-    let place = (set, places.require("Binding")?.number()?);
+    let binding = places.require("Binding")?;
+    let place = (set, binding.number()?);
+    let (line, column) = binding.place();
+    builder.resources.push(ScriptResource { binding: place, is_image, kind: kind.to_owned(), line, column });
     if let Some(counter) = places.take("CounterBinding") {
         builder.options.buffers.insert((set, counter.number()?), vec![0; 4]);
     }

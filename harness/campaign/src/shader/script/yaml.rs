@@ -71,6 +71,9 @@ impl YamlNode {
             match &mut parent.node.value {
                 YamlValue::List(items) => items.push(complete),
                 YamlValue::Map(entries) => match (parent.key.take(), &complete.value) {
+                    (Some(key), _) if entries.iter().any(|(known, _)| *known == key) => {
+                        return Err(complete.error(ScriptProblem::RepeatedKey(key)));
+                    }
                     (Some(key), _) => entries.push((key, complete)),
                     (None, YamlValue::Scalar(key)) => parent.key = Some(key.clone()),
                     (None, _) => return Err(complete.error(ScriptProblem::Ended("a key"))),
@@ -78,6 +81,11 @@ impl YamlNode {
                 YamlValue::Scalar(_) => {}
             }
         }
+    }
+
+    /// Returns its line and column.
+    pub fn place(&self) -> (u32, u32) {
+        (self.line, self.column)
     }
 
     /// Returns an error at this node.

@@ -266,16 +266,9 @@ impl Compiler {
         let output = output.replace(&input, file);
         if !status.success() {
             let output = describe_crash(&status, self.program) + &remove_noise(&output, file);
-            let (line, column) = message_position(&output, file).unwrap_or((1, 1));
-            let (file, compiler) = (file.to_owned(), self.program);
-            return Err(SourceError::Rejected {
-                file,
-                line,
-                column,
-                compiler,
-                said: output,
-                others: String::new(),
-            });
+            let position = message_position(&output, file);
+            let (file, compiler, others) = (file.to_owned(), self.program, String::new());
+            return Err(SourceError::Rejected { file, position, compiler, said: output, others });
         }
         if output.contains(NO_ENTRY_POINT_MESSAGE) {
             let (file, compiler) = (file.to_owned(), self.program);
@@ -316,8 +309,7 @@ impl Compiler {
         });
         translated.ok_or_else(|| SourceError::Rejected {
             file: file.to_owned(),
-            line: 1,
-            column: 1,
+            position: None,
             compiler: self.program,
             said: format!("no flag for `{flag}` of dxc"),
             others: String::new(),

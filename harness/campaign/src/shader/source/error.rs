@@ -23,7 +23,7 @@ pub enum SourceError {
     #[error("{file}: {error}")]
     Archive { file: String, error: ArchiveError },
     /// A script is malformed, or has a command that is not supported.
-    #[error("{file}:{}: {error}", error.line)]
+    #[error("{file}:{}: {error}", error.place())]
     Script { file: String, error: ScriptError },
     #[error(
         "{file}: no SPIR-V modules among {entries} entries; expected an archive of Fossilize's layer, not a driver's cache of machine code"
@@ -71,8 +71,15 @@ pub enum SourceError {
     /// The compiler failed, or exceeded its time limit.
     #[error("{file}: {compiler} {what}")]
     CompilerFailed { file: String, compiler: &'static str, what: String },
-    #[error("{said}\n{file}: {compiler} does not compile it{others}")]
-    Rejected { file: String, line: u32, column: u32, compiler: &'static str, said: String, others: String },
+    #[error("{}\n{file}: {compiler} does not compile it{others}", said.trim_end())]
+    Rejected {
+        file: String,
+        /// Line and column, if the compiler names them.
+        position: Option<(u32, u32)>,
+        compiler: &'static str,
+        said: String,
+        others: String,
+    },
 }
 
 impl SourceError {
@@ -103,18 +110,18 @@ impl SourceError {
         }
     }
 
-    /// Returns the line and column of the error, or 1 if unknown.
-    pub fn position(&self) -> (u32, u32) {
+    /// Returns the line and column of the error, if it has a position.
+    pub fn position(&self) -> Option<(u32, u32)> {
         match self {
-            SourceError::Rejected { line, column, .. } => (*line, *column),
-            SourceError::WrongLanguage { line, .. } => (*line, 1),
-            SourceError::Script { error, .. } => (error.line, error.column),
+            SourceError::Rejected { position, .. } => *position,
+            SourceError::WrongLanguage { line, .. } => Some((*line, 1)),
+            SourceError::Script { error, .. } => Some((error.line, error.column)),
             SourceError::MissingInclude { file, includer, line, .. }
                 if includer.as_os_str() == file.as_str() =>
             {
-                (*line, 1)
+                Some((*line, 1))
             }
-            _ => (1, 1),
+            _ => None,
         }
     }
 

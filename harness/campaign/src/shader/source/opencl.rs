@@ -49,9 +49,9 @@ pub(super) fn load_kernels(file: &str, compilation: &Compilation) -> Result<Sour
     };
     if !status.success() {
         let said = describe_crash(&status, PROGRAM) + &remove_noise(&output, file);
-        let (line, column) = message_position(&said, file).unwrap_or((1, 1));
+        let position = message_position(&said, file);
         let (file, others) = (file.to_owned(), String::new());
-        return Err(SourceError::Rejected { file, line, column, compiler: PROGRAM, said, others });
+        return Err(SourceError::Rejected { file, position, compiler: PROGRAM, said, others });
     }
     let bytes = files::read_file(&out, files::MAX_SHADER_BYTES);
     let bytes = bytes.map_err(|error| failed(format!("wrote no module: {error}")))?;

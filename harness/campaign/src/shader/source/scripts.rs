@@ -32,7 +32,12 @@ pub(super) fn is_script(file: &str) -> bool {
         files::read_text(file.as_ref(), files::MAX_SHADER_BYTES)
             .is_ok_and(|text| offload_test::is_offload_test(&text))
     };
-    FORMATS.iter().any(|(known, _)| *known == extension) && (extension != OFFLOAD_TEST || is_offload_test())
+    is_extension(extension) && (extension != OFFLOAD_TEST || is_offload_test())
+}
+
+/// Returns true for the extension of a script.
+pub(super) fn is_extension(extension: &str) -> bool {
+    FORMATS.iter().any(|(known, _)| *known == extension)
 }
 
 /// Reads the shader of a script, and compiles it if it is source code.
@@ -43,7 +48,7 @@ pub(super) fn load_script(file: &str, compilation: &Compilation) -> Result<Sourc
     let unknown = || SourceError::UnknownExtension { file: file.to_owned() };
     let (_, parse) = FORMATS.iter().find(|(known, _)| *known == extension).ok_or_else(unknown)?;
     let to_error = |error: ScriptError| SourceError::Script { file: file.to_owned(), error };
-    let Script { shader: ShaderText { format, text }, options, dxc_flags } =
+    let Script { shader: ShaderText { format, text }, options, dxc_flags, resources } =
         parse(&text).map_err(to_error)?;
     if matches!(format, ShaderFormat::Glsl | ShaderFormat::Hlsl)
         && let Some(line) = include_line(&text)
@@ -66,6 +71,10 @@ pub(super) fn load_script(file: &str, compilation: &Compilation) -> Result<Sourc
             compile_text(file, ShaderLanguage::Hlsl, &text, &compilation)?
         }
     };
+    // A module that cannot be read is refused by its analysis.
+    if let Ok(read) = entry_point::read_module(&module.bytes) {
+        resources.iter().try_for_each(|resource| resource.check(&read)).map_err(to_error)?;
+    }
     Ok(SourceModule { given: Some(Box::new(options)), ..module })
 }
 

@@ -30,7 +30,7 @@ pub fn print_page(arguments: &Check, checker: &Checker) -> Result<Outcome, Failu
         for answer in checked {
             answers.push(match answer {
                 Ok(CheckAnswer { line, notes, status, .. }) => {
-                    outcome.escalate_to(program::outcome_of_status(status));
+                    outcome.escalate_to(super::answer_outcome(&line, status, arguments));
                     shader_answer(&line, notes)
                 }
                 Err(error) => {

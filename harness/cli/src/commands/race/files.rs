@@ -45,7 +45,7 @@ pub fn collect_shader_files(
         }
         if files.len() == before {
             return Err(Failure::input_message(format!(
-                "{argument}: no shaders below this folder; expected files such as NAME.comp, NAME.hlsl or NAME.wgsl"
+                "{argument}: no shaders below this folder, and no recording: expected files such as NAME.comp, NAME.hlsl or NAME.wgsl, or the `recording.json` that a completed `record` writes"
             )));
         }
     }

@@ -21,10 +21,6 @@ const COLUMN: usize = 48;
 /// # Errors
 /// If the output cannot be written.
 pub(super) fn show_trace(line: &RaceLine, number: u32, out: &mut StandardOutput) -> Result<(), Failure> {
-    if number as usize > line.findings.len() {
-        let problem = format!("--step={number}: expected a finding from 1 to {}", line.findings.len());
-        return Err(Failure::input_message(problem));
-    }
     let Some(trace) = line.trace.as_ref().filter(|trace| !trace.steps.is_empty()) else {
         print_message(&format!(
             "{}: no schedule of the walk shows finding {number}; `explain` says why it is one",

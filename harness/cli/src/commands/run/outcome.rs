@@ -70,10 +70,15 @@ fn exit_effect(line: &RunLine, arguments: &Run, expected: &RunExpectations) -> E
                 VerdictWord::Violates => true,
                 VerdictWord::Inconclusive if has_reason(Reason::NotExercised) => arguments.strict,
                 VerdictWord::Inconclusive => !(arguments.allow_unfinished && has_reason(Reason::NoTime)),
-                VerdictWord::Undefined => line.shader.is_some(),
+                VerdictWord::Undefined => is_undefined_shader(line, arguments),
                 VerdictWord::Conforms | VerdictWord::Skipped => false,
             };
     if fails { ExitEffect::Fails } else { ExitEffect::Accepted }
+}
+
+/// Returns true for a shader that is undefined in its language, or in its module if that counts.
+fn is_undefined_shader(line: &RunLine, arguments: &Run) -> bool {
+    line.shader.as_ref().is_some_and(|shader| !shader.is_right_in_language || arguments.strict_compiler)
 }
 
 /// Passes verdicts to a writer with their effect on the exit code.
@@ -114,7 +119,7 @@ pub(super) fn judgement_outcome(
     let mut outcome = Outcome::Success;
     let (mut violating, mut weak, mut unfinished) = (0_usize, 0_usize, 0_usize);
     let mut unexercised: Vec<&RunLine> = Vec::new();
-    let mut undefined = 0_u64;
+    let (mut undefined, mut undefined_modules) = (0_u64, 0_u64);
     let mut undecided: BTreeMap<&str, u64> = BTreeMap::new();
     let mut first_violation = None;
     let is_skipped = |line: &RunLine| line.verdict == VerdictWord::Skipped;
@@ -153,10 +158,11 @@ pub(super) fn judgement_outcome(
                 let is_gtest = arguments.format == OutputFormat::Gtest;
                 outcome.escalate_to(if is_gtest { Outcome::RuleBroken } else { Outcome::Environment });
             }
-            VerdictWord::Undefined if line.shader.is_some() => {
+            VerdictWord::Undefined if is_undefined_shader(line, arguments) => {
                 undefined += 1;
                 outcome.escalate_to(Outcome::RuleBroken);
             }
+            VerdictWord::Undefined if line.shader.is_some() => undefined_modules += 1,
             VerdictWord::Conforms | VerdictWord::Undefined | VerdictWord::Skipped => {}
         }
     }
@@ -182,7 +188,13 @@ pub(super) fn judgement_outcome(
     if undefined > 0 && arguments.format != OutputFormat::Gtest {
         let shaders = number::plural(undefined, "shader");
         print_message(&format!(
-            "error: undefined behavior in {shaders}, so the device was not judged: `vk-litmus race SHADER` explains it"
+            "error: undefined behaviour in {shaders}, so the device was not judged: `vk-litmus race SHADER` explains it"
+        ));
+    }
+    if undefined_modules > 0 && !quiet {
+        let modules = number::plural(undefined_modules, "module");
+        print_message(&format!(
+            "warning: {modules} undefined, whose source is right in its language, so the device was not judged: `vk-litmus race SHADER` explains it; `--strict-compiler` makes this an error"
         ));
     }
     if let Some(first) = first_violation.filter(|_| arguments.format != OutputFormat::Gtest) {
