@@ -13,7 +13,9 @@ use super::error::{CatError, CatErrors, CatProblem};
 use super::graph::ExpressionGraph;
 use super::layout::{RawGroup, layout_plan};
 use super::load::clauses_cited_before;
-use super::plan::{Axiom, CompiledModel, Definition, NodeId, NodeLabel, StatementId, StatementSource};
+use super::plan::{
+    Axiom, CompiledModel, Definition, NodeId, NodeKind, NodeLabel, PlanNode, StatementId, StatementSource,
+};
 use super::prelude;
 use super::source::{CatSpan, SourceText};
 use super::vocabulary::{ClassFamilies, Vocabulary};
@@ -48,6 +50,7 @@ pub fn compile(
         scopes: Vec::new(),
         groups: Vec::new(),
         in_recursive_binding: false,
+        checked_functions: Vec::new(),
         calls: Vec::new(),
         memoized_calls: QuickMap::default(),
         functions: QuickMap::default(),
@@ -80,7 +83,7 @@ pub fn compile(
                             ..
                         }) => node,
                         BoundName::Value(LoweredTerm { value: TypedNode::Zero, .. }) => {
-                            compiler.graph.empty_relation()
+                            compiler.graph.intern_node(PlanNode::Empty)
                         }
                         _ => continue,
                     };
@@ -136,6 +139,13 @@ struct LoweredTerm<'m> {
 }
 
 impl TypedNode {
+    fn new(kind: NodeKind, node: NodeId) -> TypedNode {
+        match kind {
+            NodeKind::Set => TypedNode::Set(node),
+            NodeKind::Relation => TypedNode::Relation(node),
+        }
+    }
+
     fn describe(self) -> &'static str {
         match self {
             TypedNode::Zero => "empty",
@@ -172,6 +182,8 @@ struct CatCompiler<'m> {
     groups: Vec<RawGroup>,
     /// True if the body of a `let rec` is being lowered.
     in_recursive_binding: bool,
+    /// The functions whose bodies are checked, outermost first.
+    checked_functions: Vec<&'m str>,
     calls: Vec<(&'m str, CatSpan)>,
     /// Memoized calls, keyed by the function's location, its scope and its arguments.
     memoized_calls: QuickMap<(CatSpan, ScopeId, Vec<LoweredTerm<'m>>), LoweredTerm<'m>>,
@@ -273,21 +285,8 @@ impl<'m> CatCompiler<'m> {
 
     /// Binds the definitions of a `let`. Their entries are the last ones of `scopes`, in order.
     fn bind_definitions(&mut self, bindings: &'m Bindings, scope: ScopeId) -> ScopeId {
-        let mut broken = false;
-        for (index, binding) in bindings.bindings.iter().enumerate() {
-            let earlier = &bindings.bindings[..index];
-            if let Some(first) = earlier.iter().find(|other| other.name.text == binding.name.text) {
-                let problem = CatProblem::DuplicateName { name: binding.name.text.clone() };
-                self.report_with_help(
-                    problem,
-                    binding.name.span,
-                    vec![("first here".into(), first.name.span)],
-                );
-                broken = true;
-            }
-        }
         // Uses of these names would only report consequences of the duplicate.
-        let bounds = if broken {
+        let bounds = if self.report_duplicates(bindings.bindings.iter().map(|binding| &binding.name)) {
             vec![BoundName::Broken; bindings.bindings.len()]
         } else if bindings.is_recursive {
             self.lower_recursive_bindings(bindings, scope)

@@ -1,10 +1,10 @@
 //! Hash-consed expression graph with algebraic simplification.
 //!
-//! Equal expressions share one node. Each method returns the node of its operation, or a cheaper node of
-//! equal value by the laws of relation algebra. `[s]; r` and `r; [s]` become restrictions of rows and
+//! Equal expressions share one node. [`ExpressionGraph::simplify`] returns the node of an operation, or a cheaper
+//! node of equal value by the laws of relation algebra. `[s]; r` and `r; [s]` become restrictions of rows and
 //! columns, which cost a mask instead of a composition.
 
-use super::plan::{BaseReference, GroupId, NameId, NodeId, NodeKind, PlanNode, StatementId};
+use super::plan::{BaseReference, NameId, NodeId, NodeKind, PlanNode, StatementId};
 use super::vocabulary::{ClassFamilies, Membership, Vocabulary};
 use crate::quick::QuickMap;
 
@@ -75,16 +75,9 @@ impl<'a> ExpressionGraph<'a> {
     /// A base set or relation.
     pub(crate) fn base_node(&mut self, name: &str, kind: NodeKind) -> NodeId {
         if self.families.absent.iter().any(|absent| absent == name) {
-            return match kind {
-                NodeKind::Set => self.empty_set(),
-                NodeKind::Relation => self.empty_relation(),
-            };
+            return self.intern_node(PlanNode::new_empty(kind));
         }
-        let base = BaseReference { name: self.name_id(name), mask: None };
-        self.intern_node(match kind {
-            NodeKind::Set => PlanNode::BaseSet(base),
-            NodeKind::Relation => PlanNode::BaseRelation(base),
-        })
+        self.leaf_node(name, kind, None)
     }
 
     /// Returns the node of a base that the engine supplies, without applying known emptiness.
@@ -103,39 +96,34 @@ impl<'a> ExpressionGraph<'a> {
             // An event has only the storage classes that occur in the program. A set that requires
             // an absent class is empty.
             Membership::Any => mask & present,
-            Membership::All if mask & !present != 0 => return self.empty_set(),
-            Membership::All if mask == 0 => return self.universe_set(),
+            Membership::All if mask & !present != 0 => return self.intern_node(PlanNode::EmptySet),
+            Membership::All if mask == 0 => return self.intern_node(PlanNode::Universe),
             Membership::All => mask,
         };
         if mask == 0 || self.families.absent.iter().any(|absent| absent == name) {
-            return self.empty_set();
+            return self.intern_node(PlanNode::EmptySet);
         }
         let base = BaseReference { name: self.name_id(name), mask: Some(mask) };
         self.intern_node(PlanNode::BaseSet(base))
     }
 
-    pub(crate) fn recursive_node(&mut self, group: GroupId, index: u32, kind: NodeKind) -> NodeId {
-        self.intern_node(PlanNode::Recursive { group, index, node_kind: kind })
-    }
-
-    pub(crate) fn empty_set(&mut self) -> NodeId {
-        self.intern_node(PlanNode::EmptySet)
-    }
-
-    pub(crate) fn universe_set(&mut self) -> NodeId {
-        self.intern_node(PlanNode::Universe)
-    }
-
-    pub(crate) fn empty_relation(&mut self) -> NodeId {
-        self.intern_node(PlanNode::Empty)
-    }
-
-    pub(crate) fn identity_relation(&mut self) -> NodeId {
-        self.intern_node(PlanNode::Identity)
-    }
-
-    pub(crate) fn full_relation(&mut self) -> NodeId {
-        self.intern_node(PlanNode::Full)
+    /// Returns the node of an operation, or a cheaper node of equal value.
+    pub(crate) fn simplify(&mut self, node: PlanNode) -> NodeId {
+        match node {
+            PlanNode::SetUnion(..)
+            | PlanNode::SetIntersection(..)
+            | PlanNode::SetDifference(..)
+            | PlanNode::SetComplement(_) => self.simplify_set(node),
+            PlanNode::Union(..)
+            | PlanNode::Intersection(..)
+            | PlanNode::Difference(..)
+            | PlanNode::Complement(_) => self.simplify_relation(node),
+            PlanNode::Domain(_) | PlanNode::Range(_) | PlanNode::IdentityOn(_) | PlanNode::Product(..) => {
+                self.simplify_conversion(node)
+            }
+            PlanNode::RestrictRows(..) | PlanNode::RestrictColumns(..) => self.simplify_restriction(node),
+            _ => self.simplify_steps(node),
+        }
     }
 
     /// The masks of two nodes that are one indexed set of this membership at different classes.
@@ -156,305 +144,244 @@ impl<'a> ExpressionGraph<'a> {
             .then(|| (name.clone(), first, second))
     }
 
-    pub(crate) fn set_union(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        if let Some((name, first, second)) =
-            self.matching_indexed_sets(self.node(a), self.node(b), Membership::Any)
-        {
-            // `SC(a) | SC(b)` is `SC(a | b)`: an event of any of the classes.
-            return self.indexed_set(&name, Membership::Any, first | second);
-        }
-        match (self.node(a), self.node(b)) {
-            _ if a == b => a,
-            (PlanNode::EmptySet, _) | (_, PlanNode::Universe) => b,
-            (_, PlanNode::EmptySet) | (PlanNode::Universe, _) => a,
-            // Operands of commutative operations are sorted, so that `a | b` and `b | a` share one
-            // node.
-            _ => self.intern_node(PlanNode::SetUnion(a.min(b), a.max(b))),
-        }
-    }
-
-    pub(crate) fn set_intersection(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        if let Some((name, first, second)) =
-            self.matching_indexed_sets(self.node(a), self.node(b), Membership::All)
-        {
-            // `SEM(a) & SEM(b)` is `SEM(a | b)`: an operation with all of the semantics.
-            return self.indexed_set(&name, Membership::All, first | second);
-        }
-        match (self.node(a), self.node(b)) {
-            _ if a == b => a,
-            (PlanNode::EmptySet, _) | (_, PlanNode::Universe) => a,
-            (_, PlanNode::EmptySet) | (PlanNode::Universe, _) => b,
-            (_, PlanNode::SetComplement(c)) => self.set_difference(a, c),
-            (PlanNode::SetComplement(c), _) => self.set_difference(b, c),
-            _ => self.intern_node(PlanNode::SetIntersection(a.min(b), a.max(b))),
-        }
-    }
-
-    pub(crate) fn set_difference(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        match (self.node(a), self.node(b)) {
-            _ if a == b => self.empty_set(),
-            (_, PlanNode::Universe) => self.empty_set(),
-            (PlanNode::EmptySet, _) | (_, PlanNode::EmptySet) => a,
-            (PlanNode::Universe, _) => self.set_complement(b),
-            (_, PlanNode::SetComplement(c)) => self.set_intersection(a, c),
-            _ => self.intern_node(PlanNode::SetDifference(a, b)),
-        }
-    }
-
-    pub(crate) fn set_complement(&mut self, a: NodeId) -> NodeId {
-        match self.node(a) {
-            PlanNode::EmptySet => self.universe_set(),
-            PlanNode::Universe => self.empty_set(),
-            PlanNode::SetComplement(b) => b,
-            _ => self.intern_node(PlanNode::SetComplement(a)),
+    fn simplify_set(&mut self, node: PlanNode) -> NodeId {
+        match node {
+            PlanNode::SetUnion(a, b) => match (self.node(a), self.node(b)) {
+                _ if a == b => a,
+                (PlanNode::EmptySet, _) | (_, PlanNode::Universe) => b,
+                (_, PlanNode::EmptySet) | (PlanNode::Universe, _) => a,
+                (first, second) => match self.matching_indexed_sets(first, second, Membership::Any) {
+                    // `SC(a) | SC(b)` is `SC(a | b)`: an event of any of the classes.
+                    Some((name, first, second)) => self.indexed_set(&name, Membership::Any, first | second),
+                    // Operands of commutative operations are sorted, so that `a | b` and `b | a` share
+                    // one node.
+                    None => self.intern_node(PlanNode::SetUnion(a.min(b), a.max(b))),
+                },
+            },
+            PlanNode::SetIntersection(a, b) => match (self.node(a), self.node(b)) {
+                _ if a == b => a,
+                (PlanNode::EmptySet, _) | (_, PlanNode::Universe) => a,
+                (_, PlanNode::EmptySet) | (PlanNode::Universe, _) => b,
+                (_, PlanNode::SetComplement(c)) => self.simplify(PlanNode::SetDifference(a, c)),
+                (PlanNode::SetComplement(c), _) => self.simplify(PlanNode::SetDifference(b, c)),
+                (first, second) => match self.matching_indexed_sets(first, second, Membership::All) {
+                    // `SEM(a) & SEM(b)` is `SEM(a | b)`: an operation with all of the semantics.
+                    Some((name, first, second)) => self.indexed_set(&name, Membership::All, first | second),
+                    None => self.intern_node(PlanNode::SetIntersection(a.min(b), a.max(b))),
+                },
+            },
+            PlanNode::SetDifference(a, b) => match (self.node(a), self.node(b)) {
+                _ if a == b => self.intern_node(PlanNode::EmptySet),
+                (_, PlanNode::Universe) => self.intern_node(PlanNode::EmptySet),
+                (PlanNode::EmptySet, _) | (_, PlanNode::EmptySet) => a,
+                (PlanNode::Universe, _) => self.simplify(PlanNode::SetComplement(b)),
+                (_, PlanNode::SetComplement(c)) => self.simplify(PlanNode::SetIntersection(a, c)),
+                _ => self.intern_node(node),
+            },
+            PlanNode::SetComplement(a) => match self.node(a) {
+                PlanNode::EmptySet => self.intern_node(PlanNode::Universe),
+                PlanNode::Universe => self.intern_node(PlanNode::EmptySet),
+                PlanNode::SetComplement(b) => b,
+                _ => self.intern_node(node),
+            },
+            _ => self.intern_node(node),
         }
     }
 
-    pub(crate) fn domain_of(&mut self, r: NodeId) -> NodeId {
-        match self.node(r) {
-            PlanNode::Empty => self.empty_set(),
-            // Reflexive relations relate every event.
-            PlanNode::Identity | PlanNode::Full | PlanNode::Star(_) | PlanNode::Optional(_) => {
-                self.universe_set()
+    /// Operations between sets and relations.
+    fn simplify_conversion(&mut self, node: PlanNode) -> NodeId {
+        match node {
+            PlanNode::Domain(r) | PlanNode::Range(r) => {
+                let [same, other] = match node {
+                    PlanNode::Domain(_) => [PlanNode::Domain, PlanNode::Range],
+                    _ => [PlanNode::Range, PlanNode::Domain],
+                };
+                match self.node(r) {
+                    PlanNode::Empty => self.intern_node(PlanNode::EmptySet),
+                    // Reflexive relations relate every event.
+                    PlanNode::Identity | PlanNode::Full | PlanNode::Star(_) | PlanNode::Optional(_) => {
+                        self.intern_node(PlanNode::Universe)
+                    }
+                    PlanNode::IdentityOn(s) => s,
+                    PlanNode::Inverse(a) => self.simplify(other(a)),
+                    // The first step of a path starts where the path does, and the last ends where it ends.
+                    PlanNode::Plus(a) => self.simplify(same(a)),
+                    _ => self.intern_node(node),
+                }
             }
-            PlanNode::IdentityOn(s) => s,
-            PlanNode::Inverse(a) => self.range_of(a),
-            // The first step of a path starts where the path does.
-            PlanNode::Plus(a) => self.domain_of(a),
-            _ => self.intern_node(PlanNode::Domain(r)),
+            PlanNode::IdentityOn(s) => match self.node(s) {
+                PlanNode::EmptySet => self.intern_node(PlanNode::Empty),
+                PlanNode::Universe => self.intern_node(PlanNode::Identity),
+                _ => self.intern_node(node),
+            },
+            PlanNode::Product(s, t) => match (self.node(s), self.node(t)) {
+                (PlanNode::EmptySet, _) | (_, PlanNode::EmptySet) => self.intern_node(PlanNode::Empty),
+                (PlanNode::Universe, PlanNode::Universe) => self.intern_node(PlanNode::Full),
+                _ => self.intern_node(node),
+            },
+            _ => self.intern_node(node),
         }
     }
 
-    pub(crate) fn range_of(&mut self, r: NodeId) -> NodeId {
-        match self.node(r) {
-            PlanNode::Empty => self.empty_set(),
-            PlanNode::Identity | PlanNode::Full | PlanNode::Star(_) | PlanNode::Optional(_) => {
-                self.universe_set()
-            }
-            PlanNode::IdentityOn(s) => s,
-            PlanNode::Inverse(a) => self.domain_of(a),
-            PlanNode::Plus(a) => self.range_of(a),
-            _ => self.intern_node(PlanNode::Range(r)),
+    fn simplify_relation(&mut self, node: PlanNode) -> NodeId {
+        match node {
+            PlanNode::Union(a, b) => match (self.node(a), self.node(b)) {
+                _ if a == b => a,
+                (PlanNode::Empty, _) | (_, PlanNode::Full) => b,
+                (_, PlanNode::Empty) | (PlanNode::Full, _) => a,
+                (PlanNode::Identity, _) => self.simplify(PlanNode::Optional(b)),
+                (_, PlanNode::Identity) => self.simplify(PlanNode::Optional(a)),
+                (PlanNode::IdentityOn(s), PlanNode::IdentityOn(t)) => {
+                    self.simplify_nested(PlanNode::SetUnion(s, t), PlanNode::IdentityOn)
+                }
+                _ => self.intern_node(PlanNode::Union(a.min(b), a.max(b))),
+            },
+            PlanNode::Intersection(a, b) => match (self.node(a), self.node(b)) {
+                _ if a == b => a,
+                (PlanNode::Empty, _) | (_, PlanNode::Full) => a,
+                (_, PlanNode::Empty) | (PlanNode::Full, _) => b,
+                (PlanNode::Identity, PlanNode::Star(_) | PlanNode::Optional(_)) => a,
+                (PlanNode::Star(_) | PlanNode::Optional(_), PlanNode::Identity) => b,
+                (PlanNode::IdentityOn(s), PlanNode::IdentityOn(t)) => {
+                    self.simplify_nested(PlanNode::SetIntersection(s, t), PlanNode::IdentityOn)
+                }
+                // `r & (s * t)` is `[s]; r; [t]`: two masks instead of a product and an intersection.
+                (_, PlanNode::Product(s, t)) => self.restrict_both_sides(a, s, t),
+                (PlanNode::Product(s, t), _) => self.restrict_both_sides(b, s, t),
+                (_, PlanNode::Complement(c)) => self.simplify(PlanNode::Difference(a, c)),
+                (PlanNode::Complement(c), _) => self.simplify(PlanNode::Difference(b, c)),
+                _ => self.intern_node(PlanNode::Intersection(a.min(b), a.max(b))),
+            },
+            PlanNode::Difference(a, b) => match (self.node(a), self.node(b)) {
+                _ if a == b => self.intern_node(PlanNode::Empty),
+                (_, PlanNode::Full) => self.intern_node(PlanNode::Empty),
+                (PlanNode::Empty, _) | (_, PlanNode::Empty) => a,
+                (PlanNode::Full, _) => self.simplify(PlanNode::Complement(b)),
+                (_, PlanNode::Complement(c)) => self.simplify(PlanNode::Intersection(a, c)),
+                (
+                    PlanNode::Identity | PlanNode::IdentityOn(_),
+                    PlanNode::Identity | PlanNode::Star(_) | PlanNode::Optional(_),
+                ) => self.intern_node(PlanNode::Empty),
+                (PlanNode::IdentityOn(s), PlanNode::IdentityOn(t)) => {
+                    self.simplify_nested(PlanNode::SetDifference(s, t), PlanNode::IdentityOn)
+                }
+                // `r \ (r; r+)`
+                (_, PlanNode::Sequence(first, rest))
+                    if first == a && self.node(rest) == PlanNode::Plus(a) =>
+                {
+                    self.simplify(PlanNode::Immediate(a))
+                }
+                _ => self.intern_node(node),
+            },
+            PlanNode::Complement(a) => match self.node(a) {
+                PlanNode::Empty => self.intern_node(PlanNode::Full),
+                PlanNode::Full => self.intern_node(PlanNode::Empty),
+                PlanNode::Complement(b) => b,
+                _ => self.intern_node(node),
+            },
+            _ => self.intern_node(node),
         }
     }
 
-    pub(crate) fn identity_on(&mut self, s: NodeId) -> NodeId {
-        match self.node(s) {
-            PlanNode::EmptySet => self.empty_relation(),
-            PlanNode::Universe => self.identity_relation(),
-            _ => self.intern_node(PlanNode::IdentityOn(s)),
-        }
-    }
-
-    pub(crate) fn cartesian_product(&mut self, s: NodeId, t: NodeId) -> NodeId {
-        match (self.node(s), self.node(t)) {
-            (PlanNode::EmptySet, _) | (_, PlanNode::EmptySet) => self.empty_relation(),
-            (PlanNode::Universe, PlanNode::Universe) => self.full_relation(),
-            _ => self.intern_node(PlanNode::Product(s, t)),
-        }
-    }
-
-    pub(crate) fn relation_union(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        match (self.node(a), self.node(b)) {
-            _ if a == b => a,
-            (PlanNode::Empty, _) | (_, PlanNode::Full) => b,
-            (_, PlanNode::Empty) | (PlanNode::Full, _) => a,
-            (PlanNode::Identity, _) => self.reflexive_closure(b),
-            (_, PlanNode::Identity) => self.reflexive_closure(a),
-            (PlanNode::IdentityOn(s), PlanNode::IdentityOn(t)) => {
-                let both = self.set_union(s, t);
-                self.identity_on(both)
-            }
-            _ => self.intern_node(PlanNode::Union(a.min(b), a.max(b))),
-        }
-    }
-
-    pub(crate) fn relation_intersection(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        match (self.node(a), self.node(b)) {
-            _ if a == b => a,
-            (PlanNode::Empty, _) | (_, PlanNode::Full) => a,
-            (_, PlanNode::Empty) | (PlanNode::Full, _) => b,
-            (PlanNode::Identity, PlanNode::Star(_) | PlanNode::Optional(_)) => a,
-            (PlanNode::Star(_) | PlanNode::Optional(_), PlanNode::Identity) => b,
-            (PlanNode::IdentityOn(s), PlanNode::IdentityOn(t)) => {
-                let both = self.set_intersection(s, t);
-                self.identity_on(both)
-            }
-            // `r & (s * t)` is `[s]; r; [t]`: two masks instead of a product and an intersection.
-            (_, PlanNode::Product(s, t)) => self.restrict_both_sides(a, s, t),
-            (PlanNode::Product(s, t), _) => self.restrict_both_sides(b, s, t),
-            (_, PlanNode::Complement(c)) => self.relation_difference(a, c),
-            (PlanNode::Complement(c), _) => self.relation_difference(b, c),
-            _ => self.intern_node(PlanNode::Intersection(a.min(b), a.max(b))),
-        }
+    /// The operation `outer` on the value of `inner`.
+    fn simplify_nested(&mut self, inner: PlanNode, outer: impl FnOnce(NodeId) -> PlanNode) -> NodeId {
+        let inner = self.simplify(inner);
+        self.simplify(outer(inner))
     }
 
     /// `r & (s * t)`
     fn restrict_both_sides(&mut self, r: NodeId, s: NodeId, t: NodeId) -> NodeId {
-        let rows = self.restrict_rows(s, r);
-        self.restrict_columns(rows, t)
+        self.simplify_nested(PlanNode::RestrictRows(s, r), |rows| PlanNode::RestrictColumns(rows, t))
     }
 
-    pub(crate) fn relation_difference(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        match (self.node(a), self.node(b)) {
-            _ if a == b => self.empty_relation(),
-            (_, PlanNode::Full) => self.empty_relation(),
-            (PlanNode::Empty, _) | (_, PlanNode::Empty) => a,
-            (PlanNode::Full, _) => self.relation_complement(b),
-            (_, PlanNode::Complement(c)) => self.relation_intersection(a, c),
-            (
-                PlanNode::Identity | PlanNode::IdentityOn(_),
-                PlanNode::Identity | PlanNode::Star(_) | PlanNode::Optional(_),
-            ) => self.empty_relation(),
-            (PlanNode::IdentityOn(s), PlanNode::IdentityOn(t)) => {
-                let rest = self.set_difference(s, t);
-                self.identity_on(rest)
-            }
-            // `r \ (r; r+)`
-            (_, PlanNode::Sequence(first, rest)) if first == a && self.node(rest) == PlanNode::Plus(a) => {
-                self.immediate_relation(a)
-            }
-            _ => self.intern_node(PlanNode::Difference(a, b)),
-        }
-    }
-
-    pub(crate) fn relation_complement(&mut self, a: NodeId) -> NodeId {
-        match self.node(a) {
-            PlanNode::Empty => self.full_relation(),
-            PlanNode::Full => self.empty_relation(),
-            PlanNode::Complement(b) => b,
-            _ => self.intern_node(PlanNode::Complement(a)),
-        }
-    }
-
-    pub(crate) fn compose_relations(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        match (self.node(a), self.node(b)) {
-            (PlanNode::Empty, _) | (_, PlanNode::Identity) => a,
-            (_, PlanNode::Empty) | (PlanNode::Identity, _) => b,
-            (PlanNode::IdentityOn(s), _) => self.restrict_rows(s, b),
-            (_, PlanNode::IdentityOn(t)) => self.restrict_columns(a, t),
-            (PlanNode::Star(_), PlanNode::Star(_)) if a == b => a,
-            (PlanNode::Star(r), PlanNode::Optional(q)) if r == q => a,
-            (PlanNode::Optional(q), PlanNode::Star(r)) if r == q => b,
-            (PlanNode::Star(r), PlanNode::Plus(q)) if r == q => b,
-            (PlanNode::Plus(q), PlanNode::Star(r)) if r == q => a,
-            // `r*; r` is `r+`.
-            (PlanNode::Star(r), _) if r == b => self.transitive_closure(r),
-            (_, PlanNode::Star(r)) if r == a => self.transitive_closure(r),
-            _ => self.intern_node(PlanNode::Sequence(a, b)),
-        }
-    }
-
-    pub(crate) fn restrict_rows(&mut self, s: NodeId, r: NodeId) -> NodeId {
+    fn simplify_restriction(&mut self, node: PlanNode) -> NodeId {
+        let (PlanNode::RestrictRows(s, r) | PlanNode::RestrictColumns(r, s), is_rows) =
+            (node, matches!(node, PlanNode::RestrictRows(..)))
+        else {
+            return self.intern_node(node);
+        };
+        let both = |t: NodeId| PlanNode::SetIntersection(s, t);
         match (self.node(s), self.node(r)) {
             (PlanNode::Universe, _) | (_, PlanNode::Empty) => r,
-            (PlanNode::EmptySet, _) => self.empty_relation(),
-            (_, PlanNode::Identity) => self.identity_on(s),
-            (_, PlanNode::IdentityOn(t)) => {
-                let both = self.set_intersection(s, t);
-                self.identity_on(both)
-            }
-            (_, PlanNode::Full) => {
-                let all = self.universe_set();
-                self.cartesian_product(s, all)
+            (PlanNode::EmptySet, _) => self.intern_node(PlanNode::Empty),
+            (_, PlanNode::Identity) => self.simplify(PlanNode::IdentityOn(s)),
+            (_, PlanNode::IdentityOn(t)) => self.simplify_nested(both(t), PlanNode::IdentityOn),
+            (_, PlanNode::Full) => self.simplify_nested(PlanNode::Universe, |all| match is_rows {
+                true => PlanNode::Product(s, all),
+                false => PlanNode::Product(all, s),
+            }),
+            (_, PlanNode::Product(t, u)) if is_rows => {
+                self.simplify_nested(both(t), |rows| PlanNode::Product(rows, u))
             }
             (_, PlanNode::Product(t, u)) => {
-                let both = self.set_intersection(s, t);
-                self.cartesian_product(both, u)
+                self.simplify_nested(both(u), |columns| PlanNode::Product(t, columns))
             }
-            (_, PlanNode::RestrictRows(t, inner)) => {
-                let both = self.set_intersection(s, t);
-                self.restrict_rows(both, inner)
+            (_, PlanNode::RestrictRows(t, inner)) if is_rows => {
+                self.simplify_nested(both(t), |rows| PlanNode::RestrictRows(rows, inner))
             }
             // One order of the two restrictions: columns outside.
+            (_, PlanNode::RestrictColumns(inner, t)) if is_rows => self.restrict_both_sides(inner, s, t),
             (_, PlanNode::RestrictColumns(inner, t)) => {
-                let rows = self.restrict_rows(s, inner);
-                self.restrict_columns(rows, t)
+                self.simplify_nested(both(t), |columns| PlanNode::RestrictColumns(inner, columns))
             }
-            _ => self.intern_node(PlanNode::RestrictRows(s, r)),
+            _ => self.intern_node(node),
         }
     }
 
-    pub(crate) fn restrict_columns(&mut self, r: NodeId, s: NodeId) -> NodeId {
-        match (self.node(r), self.node(s)) {
-            (_, PlanNode::Universe) | (PlanNode::Empty, _) => r,
-            (_, PlanNode::EmptySet) => self.empty_relation(),
-            (PlanNode::Identity, _) => self.identity_on(s),
-            (PlanNode::IdentityOn(t), _) => {
-                let both = self.set_intersection(s, t);
-                self.identity_on(both)
-            }
-            (PlanNode::Full, _) => {
-                let all = self.universe_set();
-                self.cartesian_product(all, s)
-            }
-            (PlanNode::Product(t, u), _) => {
-                let both = self.set_intersection(s, u);
-                self.cartesian_product(t, both)
-            }
-            (PlanNode::RestrictColumns(inner, t), _) => {
-                let both = self.set_intersection(s, t);
-                self.restrict_columns(inner, both)
-            }
-            _ => self.intern_node(PlanNode::RestrictColumns(r, s)),
-        }
-    }
-
-    pub(crate) fn inverse_of(&mut self, a: NodeId) -> NodeId {
-        match self.node(a) {
-            PlanNode::Empty | PlanNode::Identity | PlanNode::Full | PlanNode::IdentityOn(_) => a,
-            PlanNode::Inverse(b) => b,
-            PlanNode::Product(s, t) => self.cartesian_product(t, s),
-            PlanNode::RestrictRows(s, r) => {
-                let turned = self.inverse_of(r);
-                self.restrict_columns(turned, s)
-            }
-            PlanNode::RestrictColumns(r, s) => {
-                let turned = self.inverse_of(r);
-                self.restrict_rows(s, turned)
-            }
-            _ => self.intern_node(PlanNode::Inverse(a)),
-        }
-    }
-
-    pub(crate) fn transitive_closure(&mut self, a: NodeId) -> NodeId {
-        match self.node(a) {
-            // These are transitive already: a product that composes with itself is contained in
-            // itself.
-            PlanNode::Empty
-            | PlanNode::Identity
-            | PlanNode::Full
-            | PlanNode::IdentityOn(_)
-            | PlanNode::Product(..)
-            | PlanNode::Plus(_)
-            | PlanNode::Star(_) => a,
-            PlanNode::Optional(b) => self.reflexive_transitive_closure(b),
-            _ => self.intern_node(PlanNode::Plus(a)),
-        }
-    }
-
-    pub(crate) fn reflexive_transitive_closure(&mut self, a: NodeId) -> NodeId {
-        match self.node(a) {
-            PlanNode::Empty | PlanNode::Identity | PlanNode::IdentityOn(_) => self.identity_relation(),
-            PlanNode::Full | PlanNode::Star(_) => a,
-            PlanNode::Plus(b) | PlanNode::Optional(b) => self.reflexive_transitive_closure(b),
-            _ => self.intern_node(PlanNode::Star(a)),
-        }
-    }
-
-    pub(crate) fn reflexive_closure(&mut self, a: NodeId) -> NodeId {
-        match self.node(a) {
-            PlanNode::Empty | PlanNode::Identity | PlanNode::IdentityOn(_) => self.identity_relation(),
-            PlanNode::Full | PlanNode::Star(_) | PlanNode::Optional(_) => a,
-            PlanNode::Plus(b) => self.reflexive_transitive_closure(b),
-            _ => self.intern_node(PlanNode::Optional(a)),
-        }
-    }
-
-    pub(crate) fn immediate_relation(&mut self, a: NodeId) -> NodeId {
-        match self.node(a) {
-            PlanNode::Empty => a,
-            _ => self.intern_node(PlanNode::Immediate(a)),
+    /// Compositions, inverses and closures.
+    fn simplify_steps(&mut self, node: PlanNode) -> NodeId {
+        match node {
+            PlanNode::Sequence(a, b) => match (self.node(a), self.node(b)) {
+                (PlanNode::Empty, _) | (_, PlanNode::Identity) => a,
+                (_, PlanNode::Empty) | (PlanNode::Identity, _) => b,
+                (PlanNode::IdentityOn(s), _) => self.simplify(PlanNode::RestrictRows(s, b)),
+                (_, PlanNode::IdentityOn(t)) => self.simplify(PlanNode::RestrictColumns(a, t)),
+                (PlanNode::Star(_), PlanNode::Star(_)) if a == b => a,
+                (PlanNode::Star(r), PlanNode::Optional(q)) if r == q => a,
+                (PlanNode::Optional(q), PlanNode::Star(r)) if r == q => b,
+                (PlanNode::Star(r), PlanNode::Plus(q)) if r == q => b,
+                (PlanNode::Plus(q), PlanNode::Star(r)) if r == q => a,
+                // `r*; r` is `r+`.
+                (PlanNode::Star(r), _) if r == b => self.simplify(PlanNode::Plus(r)),
+                (_, PlanNode::Star(r)) if r == a => self.simplify(PlanNode::Plus(r)),
+                _ => self.intern_node(node),
+            },
+            PlanNode::Inverse(a) => match self.node(a) {
+                PlanNode::Empty | PlanNode::Identity | PlanNode::Full | PlanNode::IdentityOn(_) => a,
+                PlanNode::Inverse(b) => b,
+                PlanNode::Product(s, t) => self.simplify(PlanNode::Product(t, s)),
+                PlanNode::RestrictRows(s, r) => {
+                    self.simplify_nested(PlanNode::Inverse(r), |r| PlanNode::RestrictColumns(r, s))
+                }
+                PlanNode::RestrictColumns(r, s) => {
+                    self.simplify_nested(PlanNode::Inverse(r), |r| PlanNode::RestrictRows(s, r))
+                }
+                _ => self.intern_node(node),
+            },
+            PlanNode::Plus(a) => match self.node(a) {
+                // These are transitive already: a product that composes with itself is contained in
+                // itself.
+                PlanNode::Empty
+                | PlanNode::Identity
+                | PlanNode::Full
+                | PlanNode::IdentityOn(_)
+                | PlanNode::Product(..)
+                | PlanNode::Plus(_)
+                | PlanNode::Star(_) => a,
+                PlanNode::Optional(b) => self.simplify(PlanNode::Star(b)),
+                _ => self.intern_node(node),
+            },
+            PlanNode::Star(a) | PlanNode::Optional(a) => match (node, self.node(a)) {
+                (_, PlanNode::Empty | PlanNode::Identity | PlanNode::IdentityOn(_)) => {
+                    self.intern_node(PlanNode::Identity)
+                }
+                (_, PlanNode::Full | PlanNode::Star(_)) => a,
+                (PlanNode::Optional(_), PlanNode::Optional(_)) => a,
+                (_, PlanNode::Plus(b) | PlanNode::Optional(b)) => self.simplify(PlanNode::Star(b)),
+                _ => self.intern_node(node),
+            },
+            PlanNode::Immediate(a) if self.node(a) == PlanNode::Empty => a,
+            _ => self.intern_node(node),
         }
     }
 }

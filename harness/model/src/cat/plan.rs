@@ -119,37 +119,15 @@ pub enum PlanNode {
 impl PlanNode {
     /// Returns the operands; none for leaves and [`PlanNode::Recursive`] (see [`RecursionGroup::bodies`]).
     pub fn operand_nodes(self) -> impl Iterator<Item = NodeId> {
-        let [first, second] = match self {
-            PlanNode::BaseSet(_)
-            | PlanNode::EmptySet
-            | PlanNode::Universe
-            | PlanNode::BaseRelation(_)
-            | PlanNode::Empty
-            | PlanNode::Identity
-            | PlanNode::Full
-            | PlanNode::Recursive { .. } => [None, None],
-            PlanNode::SetComplement(a)
-            | PlanNode::Domain(a)
-            | PlanNode::Range(a)
-            | PlanNode::IdentityOn(a)
-            | PlanNode::Complement(a)
-            | PlanNode::Inverse(a)
-            | PlanNode::Plus(a)
-            | PlanNode::Star(a)
-            | PlanNode::Optional(a)
-            | PlanNode::Immediate(a) => [Some(a), None],
-            PlanNode::SetUnion(a, b)
-            | PlanNode::SetIntersection(a, b)
-            | PlanNode::SetDifference(a, b)
-            | PlanNode::Product(a, b)
-            | PlanNode::Union(a, b)
-            | PlanNode::Intersection(a, b)
-            | PlanNode::Difference(a, b)
-            | PlanNode::Sequence(a, b)
-            | PlanNode::RestrictRows(a, b)
-            | PlanNode::RestrictColumns(a, b) => [Some(a), Some(b)],
-        };
-        first.into_iter().chain(second)
+        let mut operands = [None, None];
+        let mut free = operands.iter_mut();
+        self.map_operands(|operand| {
+            if let Some(slot) = free.next() {
+                *slot = Some(operand);
+            }
+            operand
+        });
+        operands.into_iter().flatten()
     }
 
     /// Returns the kind of the node's value: set or relation.
@@ -165,24 +143,15 @@ impl PlanNode {
             | PlanNode::Domain(_)
             | PlanNode::Range(_) => NodeKind::Set,
             PlanNode::Recursive { node_kind: kind, .. } => kind,
-            PlanNode::BaseRelation(_)
-            | PlanNode::Empty
-            | PlanNode::Identity
-            | PlanNode::Full
-            | PlanNode::IdentityOn(_)
-            | PlanNode::Product(..)
-            | PlanNode::Union(..)
-            | PlanNode::Intersection(..)
-            | PlanNode::Difference(..)
-            | PlanNode::Complement(_)
-            | PlanNode::Sequence(..)
-            | PlanNode::Inverse(_)
-            | PlanNode::Plus(_)
-            | PlanNode::Star(_)
-            | PlanNode::Optional(_)
-            | PlanNode::Immediate(_)
-            | PlanNode::RestrictRows(..)
-            | PlanNode::RestrictColumns(..) => NodeKind::Relation,
+            _ => NodeKind::Relation,
+        }
+    }
+
+    /// The empty set or relation.
+    pub(crate) fn new_empty(kind: NodeKind) -> PlanNode {
+        match kind {
+            NodeKind::Set => PlanNode::EmptySet,
+            NodeKind::Relation => PlanNode::Empty,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::graph::ExpressionGraph;
 use super::layout::{RawGroup, layout_plan};
-use super::plan::{BaseReference, CompiledModel, Definition, GroupId, NodeId, NodeKind, PlanNode};
+use super::plan::{BaseReference, CompiledModel, Definition, GroupId, NodeId, PlanNode};
 use super::vocabulary::{ClassFamilies, Vocabulary};
 
 /// Static knowledge about a base in all programs of one kind.
@@ -35,7 +35,10 @@ pub(crate) fn specialize_plan(
             let created = graph.nodes.len() as u32;
             let number = GroupId(groups.len() as u32);
             let members = (0..group.bodies.len())
-                .map(|member| graph.recursive_node(number, member as u32, plan.nodes[index + member].kind()))
+                .map(|member| {
+                    let node_kind = plan.nodes[index + member].kind();
+                    graph.intern_node(PlanNode::Recursive { group: number, index: member as u32, node_kind })
+                })
                 .collect();
             groups.push(RawGroup { first_node: created, members, bodies: Vec::new() });
         }
@@ -87,46 +90,20 @@ fn rebuild_node(
     groups: &[RawGroup],
     base_knowledge: &dyn Fn(&str, BaseReference) -> KnownBase<'static>,
 ) -> NodeId {
-    let new_id = |id: NodeId| new_ids[id.to_index()];
     match node {
         PlanNode::BaseSet(base) | PlanNode::BaseRelation(base) => {
             let name = plan.name_text(base.name);
             let kind = node.kind();
             match (base_knowledge(name, base), kind) {
-                (KnownBase::Empty, NodeKind::Set) => graph.empty_set(),
-                (KnownBase::Empty, NodeKind::Relation) => graph.empty_relation(),
+                (KnownBase::Empty, kind) => graph.intern_node(PlanNode::new_empty(kind)),
                 (KnownBase::Alias(other), _) => graph.leaf_node(other, kind, None),
                 (KnownBase::Unknown, _) => graph.leaf_node(name, kind, base.mask),
             }
         }
         // The group that is being rebuilt is the last one.
-        PlanNode::Recursive { index, .. } => {
-            groups.last().map_or_else(|| graph.empty_relation(), |group| group.members[index as usize])
-        }
-        PlanNode::EmptySet => graph.empty_set(),
-        PlanNode::Universe => graph.universe_set(),
-        PlanNode::Empty => graph.empty_relation(),
-        PlanNode::Identity => graph.identity_relation(),
-        PlanNode::Full => graph.full_relation(),
-        PlanNode::SetUnion(a, b) => graph.set_union(new_id(a), new_id(b)),
-        PlanNode::SetIntersection(a, b) => graph.set_intersection(new_id(a), new_id(b)),
-        PlanNode::SetDifference(a, b) => graph.set_difference(new_id(a), new_id(b)),
-        PlanNode::SetComplement(a) => graph.set_complement(new_id(a)),
-        PlanNode::Domain(a) => graph.domain_of(new_id(a)),
-        PlanNode::Range(a) => graph.range_of(new_id(a)),
-        PlanNode::IdentityOn(a) => graph.identity_on(new_id(a)),
-        PlanNode::Product(a, b) => graph.cartesian_product(new_id(a), new_id(b)),
-        PlanNode::Union(a, b) => graph.relation_union(new_id(a), new_id(b)),
-        PlanNode::Intersection(a, b) => graph.relation_intersection(new_id(a), new_id(b)),
-        PlanNode::Difference(a, b) => graph.relation_difference(new_id(a), new_id(b)),
-        PlanNode::Complement(a) => graph.relation_complement(new_id(a)),
-        PlanNode::Sequence(a, b) => graph.compose_relations(new_id(a), new_id(b)),
-        PlanNode::Inverse(a) => graph.inverse_of(new_id(a)),
-        PlanNode::Plus(a) => graph.transitive_closure(new_id(a)),
-        PlanNode::Star(a) => graph.reflexive_transitive_closure(new_id(a)),
-        PlanNode::Optional(a) => graph.reflexive_closure(new_id(a)),
-        PlanNode::Immediate(a) => graph.immediate_relation(new_id(a)),
-        PlanNode::RestrictRows(a, b) => graph.restrict_rows(new_id(a), new_id(b)),
-        PlanNode::RestrictColumns(a, b) => graph.restrict_columns(new_id(a), new_id(b)),
+        PlanNode::Recursive { index, .. } => groups
+            .last()
+            .map_or_else(|| graph.intern_node(PlanNode::Empty), |group| group.members[index as usize]),
+        node => graph.simplify(node.map_operands(|id| new_ids[id.to_index()])),
     }
 }

@@ -9,7 +9,6 @@ use crate::cat::ast::{
     CatDefinition, CatExpression, Comprehension, ComprehensionFamily, ExpressionKind, Identifier,
 };
 use crate::cat::error::CatProblem;
-use crate::cat::graph::ExpressionGraph;
 use crate::cat::plan::{AxiomKind, NodeId, NodeKind, PlanNode};
 use crate::cat::source::CatSpan;
 use crate::cat::vocabulary::VocabularyEntry;
@@ -19,29 +18,25 @@ type LoweredNode<'m> = (NodeId, Option<&'m str>);
 
 /// An operation that chains, on sets and on relations.
 struct OperatorChain {
-    sets: fn(&mut ExpressionGraph<'_>, NodeId, NodeId) -> NodeId,
-    relations: fn(&mut ExpressionGraph<'_>, NodeId, NodeId) -> NodeId,
+    sets: fn(NodeId, NodeId) -> PlanNode,
+    relations: fn(NodeId, NodeId) -> PlanNode,
     /// Number of leading operands whose order is significant.
     ordered_prefix: usize,
     /// True if membership in one operand is enough for membership in the result.
     is_union: bool,
 }
 
-const UNION: OperatorChain = OperatorChain {
-    sets: |graph, a, b| graph.set_union(a, b),
-    relations: |graph, a, b| graph.relation_union(a, b),
-    ordered_prefix: 0,
-    is_union: true,
-};
+const UNION: OperatorChain =
+    OperatorChain { sets: PlanNode::SetUnion, relations: PlanNode::Union, ordered_prefix: 0, is_union: true };
 const INTERSECTION: OperatorChain = OperatorChain {
-    sets: |graph, a, b| graph.set_intersection(a, b),
-    relations: |graph, a, b| graph.relation_intersection(a, b),
+    sets: PlanNode::SetIntersection,
+    relations: PlanNode::Intersection,
     ordered_prefix: 0,
     is_union: false,
 };
 const DIFFERENCE: OperatorChain = OperatorChain {
-    sets: |graph, a, b| graph.set_difference(a, b),
-    relations: |graph, a, b| graph.relation_difference(a, b),
+    sets: PlanNode::SetDifference,
+    relations: PlanNode::Difference,
     ordered_prefix: 1,
     is_union: false,
 };
@@ -104,8 +99,8 @@ impl<'m> CatCompiler<'m> {
         scope: ScopeId,
     ) -> LowerResult<LoweredTerm<'m>> {
         match &expression.kind {
-            ExpressionKind::Zero => Ok(non_recursive_term(TypedNode::Zero)),
-            ExpressionKind::Universe => Ok(non_recursive_term(TypedNode::Set(self.graph.universe_set()))),
+            ExpressionKind::Zero => Ok(LoweredTerm { value: TypedNode::Zero, recursive: None }),
+            ExpressionKind::Universe => Ok(self.lowered(PlanNode::Universe, None)),
             ExpressionKind::Name(name) => self.lower_name(name, expression.span, scope),
             ExpressionKind::Union(list) => self.lower_chain(list, &UNION, scope),
             ExpressionKind::Intersection(list) => self.lower_chain(list, &INTERSECTION, scope),
@@ -117,22 +112,16 @@ impl<'m> CatCompiler<'m> {
                 let left = self.lower_set(&pair[0], scope);
                 let right = self.lower_set(&pair[1], scope);
                 let ((left, first), (right, second)) = (left?, right?);
-                Ok(relation_term(self.graph.cartesian_product(left, right), first.or(second)))
+                Ok(self.lowered(PlanNode::Product(left, right), first.or(second)))
             }
             ExpressionKind::Complement(inner) => self.lower_complement(inner, scope),
-            ExpressionKind::Inverse(inner) => self.lower_unary(inner, scope, ExpressionGraph::inverse_of),
-            ExpressionKind::Plus(inner) => {
-                self.lower_unary(inner, scope, ExpressionGraph::transitive_closure)
-            }
-            ExpressionKind::Star(inner) => {
-                self.lower_unary(inner, scope, ExpressionGraph::reflexive_transitive_closure)
-            }
-            ExpressionKind::Optional(inner) => {
-                self.lower_unary(inner, scope, ExpressionGraph::reflexive_closure)
-            }
+            ExpressionKind::Inverse(inner) => self.lower_unary(inner, scope, PlanNode::Inverse),
+            ExpressionKind::Plus(inner) => self.lower_unary(inner, scope, PlanNode::Plus),
+            ExpressionKind::Star(inner) => self.lower_unary(inner, scope, PlanNode::Star),
+            ExpressionKind::Optional(inner) => self.lower_unary(inner, scope, PlanNode::Optional),
             ExpressionKind::Identity(inner) => {
                 let (set, recursive) = self.lower_set(inner, scope)?;
-                Ok(relation_term(self.graph.identity_on(set), recursive))
+                Ok(self.lowered(PlanNode::IdentityOn(set), recursive))
             }
             ExpressionKind::Call(name, arguments) => self.lower_call(name, arguments, expression.span, scope),
             ExpressionKind::Let(bindings, body) => {
@@ -149,7 +138,7 @@ impl<'m> CatCompiler<'m> {
                 let mut found = self.errors[before..].iter();
                 // Only a missing name selects the alternative. Every other error in the first
                 // operand is reported.
-                if found.len() == 0
+                if lowered.is_ok()
                     || !found.all(|error| matches!(error.problem, CatProblem::UnknownName { .. }))
                 {
                     return lowered;
@@ -161,8 +150,8 @@ impl<'m> CatCompiler<'m> {
                 let (node, _) = self.lower_set(set, scope)?;
                 // The linear orders of a set would have to be enumerated. Only the empty set has a
                 // single one.
-                if node == self.graph.empty_set() {
-                    Ok(non_recursive_term(TypedNode::Relation(self.graph.empty_relation())))
+                if self.graph.node(node) == PlanNode::EmptySet {
+                    Ok(self.lowered(PlanNode::Empty, None))
                 } else {
                     Err(self.report_problem(CatProblem::LinearOrder, set.span))
                 }
@@ -170,10 +159,15 @@ impl<'m> CatCompiler<'m> {
         }
     }
 
+    /// The value of an operation.
+    fn lowered(&mut self, node: PlanNode, recursive: Option<&'m str>) -> LoweredTerm<'m> {
+        LoweredTerm { value: TypedNode::new(node.kind(), self.graph.simplify(node)), recursive }
+    }
+
     fn as_relation(&mut self, lowered: LoweredTerm<'m>, span: CatSpan) -> LowerResult<LoweredNode<'m>> {
         match lowered.value {
             TypedNode::Relation(node) => Ok((node, lowered.recursive)),
-            TypedNode::Zero => Ok((self.graph.empty_relation(), lowered.recursive)),
+            TypedNode::Zero => Ok((self.graph.intern_node(PlanNode::Empty), lowered.recursive)),
             other => {
                 let problem = CatProblem::WrongKind { expected: "a relation", found: other.describe() };
                 Err(self.report_problem(problem, span))
@@ -194,7 +188,7 @@ impl<'m> CatCompiler<'m> {
         let lowered = self.lower_expression(expression, scope)?;
         match lowered.value {
             TypedNode::Set(node) => Ok((node, lowered.recursive)),
-            TypedNode::Zero => Ok((self.graph.empty_set(), lowered.recursive)),
+            TypedNode::Zero => Ok((self.graph.intern_node(PlanNode::EmptySet), lowered.recursive)),
             other => {
                 let problem = CatProblem::WrongKind { expected: "a set", found: other.describe() };
                 Err(self.report_problem(problem, expression.span))
@@ -206,10 +200,10 @@ impl<'m> CatCompiler<'m> {
         &mut self,
         inner: &'m CatExpression,
         scope: ScopeId,
-        operation: impl FnOnce(&mut ExpressionGraph<'m>, NodeId) -> NodeId,
+        operation: fn(NodeId) -> PlanNode,
     ) -> LowerResult<LoweredTerm<'m>> {
         let (node, recursive) = self.lower_relation(inner, scope)?;
-        Ok(relation_term(operation(&mut self.graph, node), recursive))
+        Ok(self.lowered(operation(node), recursive))
     }
 
     /// Reports a recursive name in an antitone position, which would make the recursion non-monotone.
@@ -223,11 +217,11 @@ impl<'m> CatCompiler<'m> {
     fn lower_complement(&mut self, inner: &'m CatExpression, scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
         let lowered = self.lower_expression(inner, scope)?;
         self.reject_recursion(lowered.recursive, inner.span)?;
-        if let TypedNode::Set(node) = lowered.value {
-            return Ok(non_recursive_term(TypedNode::Set(self.graph.set_complement(node))));
-        }
-        let (node, _) = self.as_relation(lowered, inner.span)?;
-        Ok(non_recursive_term(TypedNode::Relation(self.graph.relation_complement(node))))
+        let complement = match lowered.value {
+            TypedNode::Set(node) => PlanNode::SetComplement(node),
+            _ => PlanNode::Complement(self.as_relation(lowered, inner.span)?.0),
+        };
+        Ok(self.lowered(complement, None))
     }
 
     fn lower_sequence(&mut self, list: &'m [CatExpression], scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
@@ -237,14 +231,17 @@ impl<'m> CatCompiler<'m> {
         for operand in list {
             match (self.lower_relation(operand, scope), product) {
                 (Ok((node, recursive)), Some((before, earlier))) => {
-                    product = Some((self.graph.compose_relations(before, node), earlier.or(recursive)));
+                    let sequence = self.graph.simplify(PlanNode::Sequence(before, node));
+                    product = Some((sequence, earlier.or(recursive)));
                 }
                 (Ok(found), None) => product = Some(found),
                 (Err(ErrorReported), _) => reported = true,
             }
         }
         match product {
-            Some((node, recursive)) if !reported => Ok(relation_term(node, recursive)),
+            Some((node, recursive)) if !reported => {
+                Ok(LoweredTerm { value: TypedNode::Relation(node), recursive })
+            }
             _ => Err(ErrorReported),
         }
     }
@@ -307,13 +304,13 @@ impl<'m> CatCompiler<'m> {
             return Ok(LoweredTerm { value: TypedNode::Zero, recursive });
         };
         let is_set = matches!(first.value, TypedNode::Set(_));
+        let kind = if is_set { NodeKind::Set } else { NodeKind::Relation };
         let mut nodes = Vec::with_capacity(operands.len());
         for (lowered, span) in operands {
             nodes.push(match lowered.value {
                 TypedNode::Set(node) if is_set => node,
                 TypedNode::Relation(node) if !is_set => node,
-                TypedNode::Zero if is_set => self.graph.empty_set(),
-                TypedNode::Zero => self.graph.empty_relation(),
+                TypedNode::Zero => self.graph.intern_node(PlanNode::new_empty(kind)),
                 TypedNode::Mask(_) => {
                     let expected = "a set or a relation";
                     let problem = CatProblem::WrongKind { expected, found: lowered.value.describe() };
@@ -339,12 +336,8 @@ impl<'m> CatCompiler<'m> {
             movable.sort_by_key(|node| self.graph.node_rank(*node));
         }
         let operation = if is_set { chain.sets } else { chain.relations };
-        let folded = nodes.into_iter().reduce(|before, node| operation(&mut self.graph, before, node));
-        match folded {
-            Some(node) if is_set => Ok(LoweredTerm { value: TypedNode::Set(node), recursive }),
-            Some(node) => Ok(relation_term(node, recursive)),
-            None => Err(ErrorReported),
-        }
+        let folded = nodes.into_iter().reduce(|before, node| self.graph.simplify(operation(before, node)));
+        folded.map(|node| LoweredTerm { value: TypedNode::new(kind, node), recursive }).ok_or(ErrorReported)
     }
 
     fn lower_name(&mut self, name: &'m str, span: CatSpan, scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
@@ -354,15 +347,10 @@ impl<'m> CatCompiler<'m> {
             Some(NameMeaning::Bound(BoundName::Value(lowered))) => Ok(lowered),
             Some(NameMeaning::Bound(BoundName::Broken)) => Err(ErrorReported),
             Some(NameMeaning::Bound(BoundName::Function(..))) => Err(self.report_problem(function(), span)),
-            Some(NameMeaning::Builtin(Builtin::Identity)) => {
-                Ok(non_recursive_term(TypedNode::Relation(self.graph.identity_relation())))
-            }
+            Some(NameMeaning::Builtin(Builtin::Identity)) => Ok(self.lowered(PlanNode::Identity, None)),
             Some(NameMeaning::Builtin(_)) => Err(self.report_problem(function(), span)),
-            Some(NameMeaning::Base(VocabularyEntry::Plain(NodeKind::Set))) => {
-                Ok(non_recursive_term(TypedNode::Set(self.graph.base_node(name, NodeKind::Set))))
-            }
-            Some(NameMeaning::Base(VocabularyEntry::Plain(NodeKind::Relation))) => {
-                Ok(non_recursive_term(TypedNode::Relation(self.graph.base_node(name, NodeKind::Relation))))
+            Some(NameMeaning::Base(VocabularyEntry::Plain(kind))) => {
+                Ok(non_recursive_term(TypedNode::new(kind, self.graph.base_node(name, kind))))
             }
             Some(NameMeaning::Base(VocabularyEntry::Indexed(_))) => Err(self.report_problem(index(), span)),
             Some(NameMeaning::Base(VocabularyEntry::Class { set, class })) => {
@@ -448,17 +436,15 @@ impl<'m> CatCompiler<'m> {
         let argument = self.lower_single_argument(name, arguments, span)?;
         if let Builtin::ToIdentity = builtin {
             let (set, recursive) = self.lower_set(argument, scope)?;
-            return Ok(relation_term(self.graph.identity_on(set), recursive));
+            return Ok(self.lowered(PlanNode::IdentityOn(set), recursive));
         }
         let (node, recursive) = self.lower_relation(argument, scope)?;
         match builtin {
-            Builtin::Domain => {
-                Ok(LoweredTerm { value: TypedNode::Set(self.graph.domain_of(node)), recursive })
-            }
-            Builtin::Range => Ok(LoweredTerm { value: TypedNode::Set(self.graph.range_of(node)), recursive }),
+            Builtin::Domain => Ok(self.lowered(PlanNode::Domain(node), recursive)),
+            Builtin::Range => Ok(self.lowered(PlanNode::Range(node), recursive)),
             Builtin::Immediate | Builtin::Identity | Builtin::ToIdentity => {
                 self.reject_recursion(recursive, argument.span)?;
-                Ok(non_recursive_term(TypedNode::Relation(self.graph.immediate_relation(node))))
+                Ok(self.lowered(PlanNode::Immediate(node), None))
             }
         }
     }
@@ -516,32 +502,32 @@ impl<'m> CatCompiler<'m> {
         span: CatSpan,
         scope: ScopeId,
     ) -> LowerResult<LoweredTerm<'m>> {
-        let members = self.lower_family(comprehension, span, scope)?;
-        let mut values = Vec::with_capacity(members.len());
+        let members = self.lower_family(comprehension, span, scope);
         let body = &comprehension.body;
-        for member in &members {
-            let mut inner = scope;
-            for (variable, value) in comprehension.variables.iter().zip(member) {
-                inner = self.bind_name(inner, &variable.text, BoundName::Value(*value));
-            }
-            values.push((self.lower_expression(body, inner)?, body.span));
+        let variables = &comprehension.variables;
+        let mut lower_body = |values: &mut dyn Iterator<Item = BoundName<'m>>| {
+            let named = variables.iter().zip(values);
+            let inner =
+                named.fold(scope, |outer, (variable, value)| self.bind_name(outer, &variable.text, value));
+            self.lower_expression(body, inner)
+        };
+        let Ok(members) = members else {
+            // Mistakes in the body are reported too.
+            return lower_body(&mut std::iter::repeat(BoundName::Broken)).and(Err(ErrorReported));
+        };
+        let mut values = Vec::with_capacity(members.len());
+        for member in members {
+            values.push((lower_body(&mut member.into_iter().map(BoundName::Value))?, body.span));
         }
         if values.is_empty() {
             // Check the body although the family is empty: it determines the kind of the neutral element.
-            let mut inner = scope;
-            for variable in &comprehension.variables {
-                inner = self.bind_name(
-                    inner,
-                    &variable.text,
-                    BoundName::Value(non_recursive_term(TypedNode::Mask(0))),
-                );
-            }
-            let sample = self.lower_expression(body, inner)?;
+            let no_class = BoundName::Value(non_recursive_term(TypedNode::Mask(0)));
+            let sample = lower_body(&mut std::iter::repeat(no_class))?;
             let value = match sample.value {
                 _ if comprehension.is_union => TypedNode::Zero,
                 // The intersection of no members is everything.
-                TypedNode::Set(_) => TypedNode::Set(self.graph.universe_set()),
-                _ => TypedNode::Relation(self.graph.full_relation()),
+                TypedNode::Set(_) => TypedNode::Set(self.graph.intern_node(PlanNode::Universe)),
+                _ => TypedNode::Relation(self.graph.intern_node(PlanNode::Full)),
             };
             return Ok(non_recursive_term(value));
         }
@@ -593,10 +579,6 @@ impl<'m> CatCompiler<'m> {
 
 fn non_recursive_term<'m>(value: TypedNode) -> LoweredTerm<'m> {
     LoweredTerm { value, recursive: None }
-}
-
-fn relation_term(node: NodeId, recursive: Option<&str>) -> LoweredTerm<'_> {
-    LoweredTerm { value: TypedNode::Relation(node), recursive }
 }
 
 /// Splits a mask into one single-class mask per class.

@@ -9,13 +9,7 @@ use crate::cat::prelude;
 impl<'m> CatCompiler<'m> {
     /// Declares a procedure. Its body is checked at each call, because a library procedure may be unused.
     pub(super) fn define_procedure(&mut self, procedure: &'m Procedure, scope: ScopeId) {
-        for (index, parameter) in procedure.parameters.iter().enumerate() {
-            let earlier = &procedure.parameters[..index];
-            if let Some(first) = earlier.iter().find(|other| other.text == parameter.text) {
-                let problem = CatProblem::DuplicateName { name: parameter.text.clone() };
-                self.report_with_help(problem, parameter.span, vec![("first here".into(), first.span)]);
-            }
-        }
+        self.report_duplicates(procedure.parameters.iter());
         self.procedures.push((procedure, scope));
     }
 

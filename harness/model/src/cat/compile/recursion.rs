@@ -3,16 +3,11 @@
 //! Bodies must be monotone. Complement and the right side of a difference reject recursive names, so the
 //! fixpoint exists (Knaster–Tarski).
 
-use super::names::{Builtin, NameMeaning};
-use super::{BoundName, CatCompiler, LoweredTerm, ScopeId, TypedNode};
-use crate::cat::ast::{Bindings, CatExpression, ComprehensionFamily, ExpressionKind};
+use super::{BoundName, CatCompiler, ErrorReported, LowerResult, LoweredTerm, ScopeId, TypedNode};
+use crate::cat::ast::{Bindings, CatExpression};
 use crate::cat::error::CatProblem;
 use crate::cat::layout::RawGroup;
-use crate::cat::plan::{GroupId, NodeId, NodeKind};
-use crate::cat::vocabulary::VocabularyEntry;
-
-/// Names whose kind is being inferred, innermost last; `None` until it is known.
-type KindProbe<'m> = Vec<(&'m str, Option<NodeKind>)>;
+use crate::cat::plan::{GroupId, NodeId, NodeKind, PlanNode};
 
 impl<'m> CatCompiler<'m> {
     /// Lowers the definitions of a `let rec`.
@@ -39,24 +34,20 @@ impl<'m> CatCompiler<'m> {
             return broken;
         }
 
-        let kinds = self.infer_kinds(bindings, scope);
+        self.in_recursive_binding = true;
+        let inferred = self.infer_kinds(bindings, scope);
+        self.in_recursive_binding = false;
+        let Ok(kinds) = inferred else { return broken };
         let group = GroupId(self.groups.len() as u32);
         // Nodes that the bodies add from here on belong to the group if they depend on a member.
         let created = self.graph.nodes.len() as u32;
-        let members: Vec<NodeId> = kinds
-            .iter()
-            .enumerate()
-            .map(|(index, kind)| self.graph.recursive_node(group, index as u32, *kind))
-            .collect();
-        let typed_node = |node: NodeId, kind: NodeKind| match kind {
-            NodeKind::Set => TypedNode::Set(node),
-            NodeKind::Relation => TypedNode::Relation(node),
-        };
-        let mut inner = scope;
-        for ((name, node), kind) in names().zip(&members).zip(&kinds) {
-            let lowered = LoweredTerm { value: typed_node(*node, *kind), recursive: Some(&name.text) };
-            inner = self.bind_name(inner, &name.text, BoundName::Value(lowered));
-        }
+        let nodes = kinds.iter().enumerate().map(|(index, kind)| {
+            self.graph.intern_node(PlanNode::Recursive { group, index: index as u32, node_kind: *kind })
+        });
+        let members: Vec<NodeId> = nodes.collect();
+        let values: Vec<TypedNode> =
+            kinds.iter().zip(&members).map(|(kind, node)| TypedNode::new(*kind, *node)).collect();
+        let inner = self.bind_members(bindings, &values, scope);
         self.in_recursive_binding = true;
         let bodies: Vec<Option<NodeId>> = bindings
             .bindings
@@ -69,13 +60,16 @@ impl<'m> CatCompiler<'m> {
             return broken;
         };
         self.groups.push(RawGroup { first_node: created, members: members.clone(), bodies });
-        members
-            .iter()
-            .zip(&kinds)
-            .map(|(node, kind)| {
-                BoundName::Value(LoweredTerm { value: typed_node(*node, *kind), recursive: None })
-            })
-            .collect()
+        values.into_iter().map(|value| BoundName::Value(LoweredTerm { value, recursive: None })).collect()
+    }
+
+    /// Binds the names of recursive definitions to values.
+    fn bind_members(&mut self, bindings: &'m Bindings, values: &[TypedNode], scope: ScopeId) -> ScopeId {
+        bindings.bindings.iter().zip(values).fold(scope, |outer, (binding, value)| {
+            let name = &binding.name.text;
+            let lowered = LoweredTerm { value: *value, recursive: Some(name) };
+            self.bind_name(outer, name, BoundName::Value(lowered))
+        })
     }
 
     fn lower_recursive_body(
@@ -89,8 +83,7 @@ impl<'m> CatCompiler<'m> {
             (NodeKind::Set, TypedNode::Set(node)) | (NodeKind::Relation, TypedNode::Relation(node)) => {
                 Some(node)
             }
-            (NodeKind::Set, TypedNode::Zero) => Some(self.graph.empty_set()),
-            (NodeKind::Relation, TypedNode::Zero) => Some(self.graph.empty_relation()),
+            (kind, TypedNode::Zero) => Some(self.graph.intern_node(PlanNode::new_empty(kind))),
             (kind, found) => {
                 let expected = match kind {
                     NodeKind::Set => "a set",
@@ -102,109 +95,34 @@ impl<'m> CatCompiler<'m> {
         }
     }
 
-    /// Infers for each definition from its body whether it is a set or a relation.
-    fn infer_kinds(&mut self, bindings: &'m Bindings, scope: ScopeId) -> Vec<NodeKind> {
-        let mut probe: KindProbe<'m> =
-            bindings.bindings.iter().map(|binding| (binding.name.text.as_str(), None)).collect();
-        // Each pass infers at least one more kind, or none is left.
+    /// Finds for each definition whether it is a set or a relation: lowers the bodies with `0`, which can be both, as
+    /// the value of a name whose kind is not known yet.
+    fn infer_kinds(&mut self, bindings: &'m Bindings, scope: ScopeId) -> LowerResult<Vec<NodeKind>> {
+        let mut values = vec![TypedNode::Zero; bindings.bindings.len()];
+        let labels = self.labels.len();
+        // Each pass finds at least one more kind, or none is left.
         for _ in &bindings.bindings {
+            let mut reported = false;
             for (index, binding) in bindings.bindings.iter().enumerate() {
-                if probe[index].1.is_none() {
-                    probe[index].1 = self.infer_kind(&binding.body, scope, &mut probe);
+                if matches!(values[index], TypedNode::Zero) {
+                    let inner = self.bind_members(bindings, &values, scope);
+                    match self.lower_expression(&binding.body, inner).map(|lowered| lowered.value) {
+                        Ok(TypedNode::Mask(_)) => {}
+                        Ok(value) => values[index] = value,
+                        Err(ErrorReported) => reported = true,
+                    }
                 }
             }
+            if reported {
+                return Err(ErrorReported);
+            }
         }
+        self.labels.truncate(labels);
         // A name that is defined only by itself has the least fixpoint in either kind: it is empty.
-        probe.into_iter().map(|(_, kind)| kind.unwrap_or(NodeKind::Relation)).collect()
-    }
-
-    /// Infers the kind of an expression from its syntax. A call is a relation if its kind depends on its
-    /// arguments.
-    fn infer_kind(
-        &mut self,
-        expression: &'m CatExpression,
-        scope: ScopeId,
-        probe: &mut KindProbe<'m>,
-    ) -> Option<NodeKind> {
-        match &expression.kind {
-            ExpressionKind::Zero => None,
-            ExpressionKind::Universe => Some(NodeKind::Set),
-            ExpressionKind::Name(name) => {
-                if let Some((_, kind)) = probe.iter().rev().find(|(known, _)| known == name) {
-                    return *kind;
-                }
-                self.infer_kind_of_name(name, scope)
-            }
-            ExpressionKind::Union(list)
-            | ExpressionKind::Intersection(list)
-            | ExpressionKind::Difference(list) => {
-                list.iter().find_map(|operand| self.infer_kind(operand, scope, probe))
-            }
-            ExpressionKind::Complement(inner) => self.infer_kind(inner, scope, probe),
-            ExpressionKind::Try(pair) => {
-                self.infer_kind(&pair[0], scope, probe).or_else(|| self.infer_kind(&pair[1], scope, probe))
-            }
-            ExpressionKind::Sequence(_)
-            | ExpressionKind::Product(_)
-            | ExpressionKind::Inverse(_)
-            | ExpressionKind::Plus(_)
-            | ExpressionKind::Star(_)
-            | ExpressionKind::Optional(_)
-            | ExpressionKind::LinearOrder(_)
-            | ExpressionKind::Identity(_) => Some(NodeKind::Relation),
-            ExpressionKind::Call(name, _) => match self.resolve_name(&name.text, scope) {
-                Some(NameMeaning::Builtin(Builtin::Domain | Builtin::Range)) => Some(NodeKind::Set),
-                Some(NameMeaning::Base(VocabularyEntry::Indexed(_))) => Some(NodeKind::Set),
-                Some(NameMeaning::Bound(BoundName::Function(function, inner))) => {
-                    // The parameters shadow no name whose kind is inferred, so a name that depends only on them stays open.
-                    let before = probe.len();
-                    let parameters = function.parameters.iter().flatten();
-                    probe.extend(parameters.map(|parameter| (parameter.text.as_str(), None)));
-                    let kind = self.infer_kind(&function.body, inner, probe);
-                    probe.truncate(before);
-                    kind
-                }
-                _ => None,
-            },
-            ExpressionKind::Let(bindings, body) => {
-                let before = probe.len();
-                for binding in &bindings.bindings {
-                    let kind = self.infer_kind(&binding.body, scope, probe);
-                    probe.push((&binding.name.text, kind));
-                }
-                let kind = self.infer_kind(body, scope, probe);
-                probe.truncate(before);
-                kind
-            }
-            ExpressionKind::Comprehension(comprehension) => {
-                let before = probe.len();
-                let first = match &comprehension.family {
-                    ComprehensionFamily::Listed(members) => members.first(),
-                    ComprehensionFamily::Named(_) => None,
-                };
-                for (index, variable) in comprehension.variables.iter().enumerate() {
-                    let value = first.and_then(|(member, _)| member.get(index));
-                    let kind = value.and_then(|value| self.infer_kind(value, scope, probe));
-                    probe.push((&variable.text, kind));
-                }
-                let kind = self.infer_kind(&comprehension.body, scope, probe);
-                probe.truncate(before);
-                kind
-            }
-        }
-    }
-
-    fn infer_kind_of_name(&mut self, name: &str, scope: ScopeId) -> Option<NodeKind> {
-        match self.resolve_name(name, scope)? {
-            NameMeaning::Bound(BoundName::Value(lowered)) => match lowered.value {
-                TypedNode::Set(_) => Some(NodeKind::Set),
-                TypedNode::Relation(_) => Some(NodeKind::Relation),
-                TypedNode::Zero | TypedNode::Mask(_) => None,
-            },
-            NameMeaning::Builtin(Builtin::Identity) => Some(NodeKind::Relation),
-            NameMeaning::Base(VocabularyEntry::Plain(kind)) => Some(kind),
-            NameMeaning::Base(VocabularyEntry::Class { .. }) => Some(NodeKind::Set),
-            _ => None,
-        }
+        let is_set = |value: &TypedNode| matches!(value, TypedNode::Set(_));
+        Ok(values
+            .iter()
+            .map(|value| if is_set(value) { NodeKind::Set } else { NodeKind::Relation })
+            .collect())
     }
 }
