@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use litmus::{Dialect, Outcome, PredictedOutcome, Prediction, Race, Test};
 
+use crate::candidate::passes_filter;
 use crate::predict::find_allowed_outcomes;
 use crate::sequential::{SchedulingMode, SequentialMachine};
 use crate::{Model, PredictError, PredictOptions};
@@ -55,10 +56,7 @@ pub fn complete_prediction<'o>(
     );
     let mut completed = prediction.clone();
     for outcome in observed {
-        let filtered = test
-            .filter
-            .as_ref()
-            .is_some_and(|filter| !outcome.meets_condition(test, &prediction.observables, filter));
+        let filtered = !passes_filter(test, outcome);
         let serial = !knows_serial || serial.contains(outcome);
         // The out-of-thin-air mark is not computed, since it decides no verdict.
         let predicted = PredictedOutcome {

@@ -86,7 +86,7 @@ pub(crate) fn explore_skeleton<M: Matrix>(
     if findings.timed_out {
         return Ok(true);
     }
-    let static_bounds = StaticBounds::<M>::new(skeleton, prepared)?;
+    let static_bounds = StaticBounds::<M>::new(skeleton, prepared, None)?;
     let is_encodable = SkeletonEncoding::supports(prepared, &static_bounds);
     // Each given outcome is a separate question. If values depend on each other, the search enumerates too many of them.
     let asks_only = findings.outcomes.is_fixed || findings.unlisted && !has_independent_values(skeleton);

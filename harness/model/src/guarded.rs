@@ -28,7 +28,7 @@ use litmus::Race;
 use litmus::{LocationId, Observable, ResolvedCondition, Test, ThreadId};
 #[cfg(feature = "testing")]
 use solver::Budget;
-use solver::{BatsatSolver, Bit, BudgetTracker, Circuit, CircuitSolver};
+use solver::{Bit, BudgetTracker, Circuit, CircuitSolver};
 
 use self::encoding::GuardedEncoding;
 pub(crate) use self::goal_query::{GoalEvidence, SkeletonEncoding};
@@ -36,12 +36,13 @@ use self::program::GuardedProgram;
 #[cfg(feature = "testing")]
 use crate::Model;
 use crate::PredictError;
+use crate::bounded_test::BoundedTest;
 use crate::flags::Flags;
 use crate::matrix::{Matrix, with_smallest_matrix};
 use crate::outcome_collector::Findings;
 use crate::path::unroll::{PossibleValues, ValueSet};
-use crate::prepared::{ModelPlans, PreparedPlan};
-use crate::skeleton::{ExecutionSemantics, Owner, Tags};
+use crate::prepared::PreparedPlan;
+use crate::skeleton::{Owner, Tags};
 use crate::symmetry::{ThreadSwap, find_swaps};
 
 /// Rounds of the analysis of possible values before sets that still grow have all of them.
@@ -51,13 +52,10 @@ const MAX_EXACT_ROUNDS: usize = 20;
 ///
 /// Outcomes are not listed. A search that was cut short has the findings so far.
 pub(crate) fn decide_program(
-    test: &Test,
-    observables: &[Observable],
-    compiled: &ModelPlans,
-    semantic: ExecutionSemantics,
-    unroll: u32,
+    bounded: BoundedTest<'_>,
     tracker: &BudgetTracker<'_>,
 ) -> Result<Option<Findings>, PredictError> {
+    let BoundedTest { test, compiled, observables, semantic, unroll } = bounded;
     if tracker.is_exhausted() {
         return Ok(None);
     }
@@ -75,7 +73,7 @@ pub(crate) fn decide_program(
     let prepared = compiled.prepare_plan(&program.skeleton).with_missing_events();
     let swaps = find_swaps(test, semantic);
     with_smallest_matrix!(program.skeleton.len(), M => {
-        match GuardedEncoding::<M, _>::new(program.clone(), &prepared, solver)? {
+        match GuardedEncoding::<M>::new(program.clone(), &prepared, solver)? {
             Some(encoding) => Ok(find_answers(test, observables, &program, &prepared, &swaps, encoding)),
             None => Ok(None),
         }
@@ -90,10 +88,10 @@ fn fit_values<'t, E>(
     sets: Vec<ValueSet>,
     tracker: &'t BudgetTracker<'t>,
     mut build: impl FnMut(&PossibleValues, &mut Circuit) -> Result<Option<GuardedProgram>, E>,
-) -> Result<Option<(GuardedProgram, CircuitSolver<BatsatSolver<'t>>)>, E> {
+) -> Result<Option<(GuardedProgram, CircuitSolver<'t>)>, E> {
     let mut possible = PossibleValues { sets, ignores_branches: true };
     for round in 0.. {
-        let mut solver = CircuitSolver::new(BatsatSolver::new(tracker));
+        let mut solver = CircuitSolver::new(tracker);
         let Some(program) = build(&possible, &mut solver.circuit)? else { return Ok(None) };
         if !possible.ignores_branches {
             return Ok(Some((program, solver)));
@@ -204,8 +202,9 @@ pub fn decide_by_encoding(
 ) -> Result<Option<EncodedAnswer>, PredictError> {
     let tracker = BudgetTracker::new(budget);
     let compiled = model.model_plans_for(test)?;
-    let (observables, semantic) = (test.observables(), model.execution_semantics());
-    let found = decide_program(test, &observables, &compiled, semantic, unroll.max(1), &tracker)?;
+    let observables = test.observables();
+    let bounded = BoundedTest::new(test, model, &compiled, &observables, unroll.max(1));
+    let found = decide_program(bounded, &tracker)?;
     Ok(found.filter(|found| !found.timed_out).map(|found| EncodedAnswer {
         race: found.race(),
         can_meet_condition: found.has_match,
@@ -227,7 +226,7 @@ impl Symmetry {
     fn new<M: Matrix>(
         swaps: &[ThreadSwap],
         program: &GuardedProgram,
-        encoding: &mut GuardedEncoding<'_, M, BatsatSolver<'_>>,
+        encoding: &mut GuardedEncoding<'_, M>,
     ) -> Symmetry {
         let events = &program.skeleton.events;
         let writes_of = |thread: usize| -> Vec<usize> {
@@ -269,14 +268,14 @@ fn find_answers<M: Matrix>(
     program: &GuardedProgram,
     prepared: &PreparedPlan,
     swaps: &[ThreadSwap],
-    mut encoding: GuardedEncoding<'_, M, BatsatSolver<'_>>,
+    mut encoding: GuardedEncoding<'_, M>,
 ) -> Option<Findings> {
     let Symmetry { all, of_condition } = Symmetry::new(swaps, program, &mut encoding);
     let mut findings = Findings { unlisted: true, ..Findings::default() };
     let resolved = |condition| ResolvedCondition::new(test, observables, condition);
     let filter = test.filter.as_ref().map_or(Bit::TRUE, |filter| encoding.condition_bit(&resolved(filter)));
     let mut timed_out = false;
-    let mut is_possible = |encoding: &mut GuardedEncoding<'_, M, _>, goal: &[Bit]| {
+    let mut is_possible = |encoding: &mut GuardedEncoding<'_, M>, goal: &[Bit]| {
         let found = encoding.find_execution(goal);
         timed_out |= found == Some(None);
         Some(found?.unwrap_or(false))

@@ -34,7 +34,7 @@ pub(crate) struct RequestedBounds {
 
 impl<M: Matrix> Bounds<M> {
     /// Creates bounds in which every node is empty.
-    pub(crate) fn new(prepared: &PreparedPlan, n: usize) -> Bounds<M> {
+    pub(crate) fn new(prepared: &PreparedPlan, n: usize, implied: Option<M>) -> Bounds<M> {
         let empty =
             |nodes: &[PlanNode]| nodes.iter().map(|node| CatValue::new_empty(node.kind(), n)).collect();
         let nodes = &prepared.plan.nodes;
@@ -43,13 +43,8 @@ impl<M: Matrix> Bounds<M> {
             may: empty(&nodes[prepared.first_dynamic..]),
             first_dynamic: prepared.first_dynamic,
             n,
-            implied: None,
+            implied,
         }
-    }
-
-    /// Lets events be missing from executions.
-    pub(crate) fn set_implied_events(&mut self, implied: M) {
-        self.implied = Some(implied);
     }
 
     /// Returns the pairs of a sequence of which both steps are certain, and whose middle event executes if one of the
@@ -126,11 +121,6 @@ impl<M: Matrix> Bounds<M> {
             CatValue::Relation(relation) => Some(relation),
             CatValue::Set(_) => None,
         }
-    }
-
-    /// Sets the value of a static node.
-    pub(crate) fn set_static(&mut self, node: NodeId, value: CatValue<M>) {
-        self.must[node.to_index()] = value;
     }
 
     pub(crate) fn set(&mut self, node: NodeId, must: CatValue<M>, may: CatValue<M>) {
@@ -299,47 +289,6 @@ impl<M: Matrix> Bounds<M> {
     }
 }
 
-/// Returns the nodes to evaluate again after each choice so that the bounds of `roots` are up to date, in
-/// order. Only nodes for which `open` is true can change.
-///
-/// Groups are evaluated as a whole, so both bounds of their nodes are needed if any is.
-pub(crate) fn nodes_to_evaluate(
-    prepared: &PreparedPlan,
-    roots: impl IntoIterator<Item = RequestedBounds>,
-    open: impl Fn(NodeId) -> bool,
-) -> Vec<RequestedBounds> {
-    needed_bounds(prepared, roots, open, &|group, requested| {
-        let range = group.nodes.start as usize..group.nodes.end as usize;
-        if requested[range.clone()].iter().any(|(must, may)| *must || *may) {
-            requested[range].fill((true, true));
-            group.bodies.iter().for_each(|body| requested[body.to_index()] = (true, true));
-        }
-    })
-}
-
-/// As [`nodes_to_evaluate`], with only the needed bounds of the nodes of groups.
-pub(crate) fn bounds_to_encode(
-    prepared: &PreparedPlan,
-    roots: impl IntoIterator<Item = RequestedBounds>,
-    open: impl Fn(NodeId) -> bool,
-) -> Vec<RequestedBounds> {
-    needed_bounds(prepared, roots, open, &|group, requested| {
-        // A member needs the same bounds of its body, which contains members again.
-        loop {
-            let before = requested.to_vec();
-            for (member, body) in (group.nodes.start as usize..).zip(&group.bodies) {
-                add_request(&mut requested[body.to_index()], before[member]);
-            }
-            for index in (group.nodes.start as usize..group.nodes.end as usize).rev() {
-                request_operands(prepared.plan.nodes[index], requested, index);
-            }
-            if before == requested {
-                return;
-            }
-        }
-    })
-}
-
 /// The lower and the upper bound of each node, true if it is needed.
 type Requests = [(bool, bool)];
 
@@ -365,12 +314,29 @@ fn request_operands(node: PlanNode, requested: &mut Requests, index: usize) {
     }
 }
 
-/// Returns the needed bounds of the nodes that can change, in order. `request_group` adds those of a group.
-fn needed_bounds(
+/// Requests what the needed bounds of a recursive group depend on: a member needs the same bounds of its body, which
+/// contains members again.
+fn request_group(plan: &CompiledModel, group: &RecursionGroup, requested: &mut Requests) {
+    loop {
+        let before = requested.to_vec();
+        for (member, body) in (group.nodes.start as usize..).zip(&group.bodies) {
+            add_request(&mut requested[body.to_index()], before[member]);
+        }
+        for index in (group.nodes.start as usize..group.nodes.end as usize).rev() {
+            request_operands(plan.nodes[index], requested, index);
+        }
+        if before == requested {
+            return;
+        }
+    }
+}
+
+/// Returns the bounds of nodes on which the bounds of `roots` depend, in order. Only nodes for which `open` is true
+/// can change.
+pub(crate) fn needed_bounds(
     prepared: &PreparedPlan,
     roots: impl IntoIterator<Item = RequestedBounds>,
     open: impl Fn(NodeId) -> bool,
-    request_group: &dyn Fn(&RecursionGroup, &mut Requests),
 ) -> Vec<RequestedBounds> {
     let plan = &prepared.plan;
     let mut requested = vec![(false, false); plan.nodes.len()];
@@ -380,7 +346,7 @@ fn needed_bounds(
     for index in (prepared.first_dynamic..plan.nodes.len()).rev() {
         // Nodes are visited from the last to the first, so the end of a group comes first.
         if let Some(group) = plan.groups.iter().find(|group| group.nodes.end as usize == index + 1) {
-            request_group(group, &mut requested);
+            request_group(plan, group, &mut requested);
         }
         request_operands(plan.nodes[index], &mut requested, index);
     }

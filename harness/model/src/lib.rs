@@ -33,6 +33,7 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod bounded_test;
 mod candidate;
 pub mod cat;
 mod cells;

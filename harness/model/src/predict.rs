@@ -9,6 +9,8 @@ use litmus::{
     Undefinedness,
 };
 
+use crate::bounded_test::BoundedTest;
+use crate::candidate::passes_filter;
 use crate::combinations::{enumerate_thread_paths, for_each_combination};
 use crate::explore::{ExplorationStrategy, explore_skeleton};
 use crate::flags::Flags;
@@ -16,7 +18,6 @@ use crate::guarded::{decide_in_turns, decide_program};
 use crate::matrix::with_smallest_matrix;
 use crate::outcome_collector::{Findings, OutcomeCollector, OutcomeStatus, OutcomeTable, ValueRules};
 use crate::path::{PathChoice, ThreadPath, enumerate_observed_paths};
-use crate::prepared::ModelPlans;
 use crate::quick::QuickSet;
 use crate::rmw_chain::CounterLocations;
 use crate::search::step_weight;
@@ -86,22 +87,21 @@ pub(crate) fn predict_with_tracker(
 ) -> Result<Prediction, PredictError> {
     let compiled = model.model_plans_for(test)?;
     let observables = test.observables();
-    let mut findings = find_outcomes(test, model, &compiled, &observables, unroll, strategy, tracker)?;
+    let bounded = BoundedTest::new(test, model, &compiled, &observables, unroll);
+    let mut findings = bounded.find_outcomes(strategy, tracker)?;
     let is_exhaustive = !findings.timed_out && findings.truncated_combinations == 0;
     let answer = |found: bool| (found || is_exhaustive).then_some(found);
     let (outcomes, listed) = if strategy.prefers_decision && !findings.timed_out {
         // The list is secondary here, so it gets a part of the budget, and is left out if that does
         // not suffice.
-        let (outcomes, listed) = tracker.attempt(strategy.listing_steps, |tracker| {
-            list_outcomes(test, &observables, &mut findings, unroll, tracker)
-        });
+        let (outcomes, listed) =
+            tracker.attempt(strategy.listing_steps, |tracker| bounded.list_outcomes(&mut findings, tracker));
         if listed { (outcomes, listed) } else { (BTreeMap::new(), listed) }
     } else {
-        list_outcomes(test, &observables, &mut findings, unroll, tracker)
+        bounded.list_outcomes(&mut findings, tracker)
     };
     Ok(Prediction {
         model: model.name().to_owned(),
-        observables,
         outcomes,
         race: findings.race(),
         // If the search was cut short, another race may exist.
@@ -123,6 +123,7 @@ pub(crate) fn predict_with_tracker(
         can_meet_condition: test.question.as_ref().and_then(|_| answer(findings.has_match)),
         can_miss_condition: test.question.as_ref().and_then(|_| answer(findings.has_mismatch)),
         complete: listed && findings.truncated_combinations == 0,
+        observables,
     })
 }
 
@@ -149,84 +150,195 @@ pub fn predict_summary(
 ) -> Result<PredictionSummary, PredictError> {
     let tracker = BudgetTracker::new(options.budget);
     let compiled = model.model_plans_for(test)?;
-    let findings = find_outcomes(
-        test,
-        model,
-        &compiled,
-        &test.observables(),
-        options.unroll.max(1),
-        ExplorationStrategy::FULL,
-        &tracker,
-    )?;
+    let observables = test.observables();
+    let bounded = BoundedTest::new(test, model, &compiled, &observables, options.unroll.max(1));
+    let findings = bounded.find_outcomes(ExplorationStrategy::FULL, &tracker)?;
     let is_final = !findings.timed_out && !findings.unlisted && findings.truncated_combinations == 0;
     let (race, level) = (findings.race(), findings.raised.undefinedness(&compiled.plan, is_final));
-    let allowed = findings.outcomes.into_iter().filter(|(_, status)| status.is_allowed());
     Ok(PredictionSummary {
         race: if is_final { race } else { Race::Unknown },
         level,
-        allowed: allowed.map(|(outcome, _)| outcome).collect(),
+        allowed: findings.outcomes.into_allowed().collect(),
     })
 }
 
 /// Outcomes are listed for at most this many combinations of paths, if some can be excluded without a list.
 const MAX_LISTED_COMBINATIONS: usize = 1 << 12;
 
-/// Finds the outcomes and races of a test under a model.
-///
-/// A portfolio: outcomes are listed if few steps suffice. Otherwise races and question are decided first,
-/// which is often far cheaper, and outcomes are listed with the rest of the budget. If that fails, or if only
-/// the decision holds beyond the loop bound, there is no list.
-fn find_outcomes(
-    test: &Test,
-    model: &Model,
-    compiled: &ModelPlans,
-    observables: &[Observable],
-    unroll: u32,
-    strategy: ExplorationStrategy,
-    tracker: &BudgetTracker<'_>,
-) -> Result<Findings, PredictError> {
-    let find = |strategy, tracker: &BudgetTracker<'_>| {
-        find_with_strategy(test, model, compiled, observables, unroll, strategy, tracker)
-    };
-    let decide = |strategy, tracker: &BudgetTracker<'_>| {
-        decide_without_list(test, model, compiled, observables, unroll, strategy, tracker)
-    };
-    if !strategy.lists_outcomes {
-        return decide(strategy, tracker);
-    }
-    if !strategy.decides_first {
-        return find(strategy, tracker);
-    }
-    // A list needs paths that differ only in the final registers, which may be too many.
-    let list = |tracker: &BudgetTracker<'_>| match find(strategy, tracker) {
-        Err(PredictError::TooManyPaths { .. }) => Ok(Findings { timed_out: true, ..Findings::default() }),
-        found => found,
-    };
-    let decision = strategy.without_list();
-    let weight = step_weight(event_count(test, unroll));
-    let listed = tracker.attempt(strategy.first_listing_steps / weight, list)?;
-    if !listed.timed_out {
-        if listed.truncated_combinations == 0 || !strategy.prefers_decision {
-            return Ok(listed);
+impl BoundedTest<'_> {
+    /// Finds outcomes and races.
+    ///
+    /// A portfolio: outcomes are listed if few steps suffice. Otherwise races and question are decided first,
+    /// which is often far cheaper, and outcomes are listed with the rest of the budget. If that fails, or if only
+    /// the decision holds beyond the loop bound, there is no list.
+    fn find_outcomes(
+        self,
+        strategy: ExplorationStrategy,
+        tracker: &BudgetTracker<'_>,
+    ) -> Result<Findings, PredictError> {
+        if !strategy.lists_outcomes {
+            return self.decide_without_list(strategy, tracker);
         }
-        // The loop bound cut the listed runs. Some reductions decide without any bound.
-        let decided =
-            tracker.attempt(strategy.first_listing_steps / weight, |tracker| decide(decision, tracker))?;
-        return Ok(if decided.is_unbounded() { decided } else { listed });
+        if !strategy.decides_first {
+            return self.find_with_strategy(strategy, tracker);
+        }
+        // A list needs paths that differ only in the final registers, which may be too many.
+        let list = |tracker: &BudgetTracker<'_>| match self.find_with_strategy(strategy, tracker) {
+            Err(PredictError::TooManyPaths { .. }) => Ok(Findings { timed_out: true, ..Findings::default() }),
+            found => found,
+        };
+        let decide = |tracker: &BudgetTracker<'_>| self.decide_without_list(strategy.without_list(), tracker);
+        let weight = step_weight(self.event_count());
+        let listed = tracker.attempt(strategy.first_listing_steps / weight, list)?;
+        if !listed.timed_out {
+            if listed.truncated_combinations == 0 || !strategy.prefers_decision {
+                return Ok(listed);
+            }
+            // The loop bound cut the listed runs. Some reductions decide without any bound.
+            let decided = tracker.attempt(strategy.first_listing_steps / weight, decide)?;
+            return Ok(if decided.is_unbounded() { decided } else { listed });
+        }
+        let mut decided = decide(tracker)?;
+        if decided.timed_out {
+            // The findings of an incomplete search are definite, because it found them in executions.
+            decided.add_definite(&listed);
+            return Ok(decided);
+        }
+        let steps =
+            if strategy.prefers_decision { strategy.listing_steps / weight } else { strategy.listing_steps };
+        let listed = tracker.attempt(steps, list)?;
+        let is_shorter = strategy.prefers_decision
+            && !decided.ended_early
+            && listed.truncated_combinations > decided.truncated_combinations;
+        Ok(if listed.timed_out || is_shorter { decided } else { listed })
     }
-    let mut decided = decide(decision, tracker)?;
-    if decided.timed_out {
-        // The findings of an incomplete search are definite, because it found them in executions.
-        decided.add_definite(&listed);
-        return Ok(decided);
+
+    /// Decides races and the question, without a list of outcomes.
+    fn decide_without_list(
+        self,
+        strategy: ExplorationStrategy,
+        tracker: &BudgetTracker<'_>,
+    ) -> Result<Findings, PredictError> {
+        let find = |tracker: &BudgetTracker<'_>| self.find_with_strategy(strategy, tracker);
+        if !strategy.whole_program {
+            return find(tracker);
+        }
+        let encode = |tracker: &BudgetTracker<'_>| decide_program(self, tracker);
+        decide_in_turns(&find, &encode, self.event_count(), tracker)
     }
-    let steps =
-        if strategy.prefers_decision { strategy.listing_steps / weight } else { strategy.listing_steps };
-    let listed = tracker.attempt(steps, list)?;
-    let is_shorter = strategy.prefers_decision
-        && !decided.ended_early
-        && listed.truncated_combinations > decided.truncated_combinations;
-    Ok(if listed.timed_out || is_shorter { decided } else { listed })
+
+    /// Returns about how many events the longest runs have.
+    fn event_count(self) -> usize {
+        let events = |thread: &Thread| {
+            let is_repeated = thread.instructions.iter().any(|i| matches!(i.kind, InstructionKind::Flow(_)));
+            let turns = if is_repeated { self.unroll as usize } else { 1 };
+            let steps = thread.instructions.iter().filter(|i| i.kind.access().is_some());
+            steps.count() * turns
+        };
+        self.test.locations.len() + self.test.threads.iter().map(events).sum::<usize>()
+    }
+
+    /// Finds outcomes and races with one strategy.
+    fn find_with_strategy(
+        self,
+        strategy: ExplorationStrategy,
+        tracker: &BudgetTracker<'_>,
+    ) -> Result<Findings, PredictError> {
+        let BoundedTest { test, semantic, unroll, .. } = self;
+        let paths = if strategy.lists_outcomes {
+            enumerate_thread_paths(test, semantic, unroll)?
+        } else {
+            check_supported(test, semantic)?;
+            // Paths that differ only in registers that no condition names need no separate exploration.
+            let is_shipped = semantic.is_shipped_vulkan;
+            let threads = (0..).map(ThreadId).zip(observed_registers(test));
+            let paths = threads.map(|(thread, observed)| {
+                enumerate_observed_paths(test, thread, unroll, &observed, is_shipped)
+            });
+            paths.collect::<Result<_, _>>()?
+        };
+        let counter_locations = find_counter_locations(test, &paths, strategy, semantic);
+        let replaces_dependencies = paths.iter().flatten().any(|path| path.replaces_dependencies);
+        let mut findings =
+            Findings { unlisted: !strategy.lists_outcomes, replaces_dependencies, ..Findings::default() };
+        let combinations = paths.iter().fold(1usize, |product, paths| product.saturating_mul(paths.len()));
+        // A list needs at least one step for each combination.
+        if strategy.lists_outcomes && tracker.has_less_than(combinations as u64) {
+            findings.timed_out = true;
+            return Ok(findings);
+        }
+        findings.unlisted |= counter_locations.can_exclude_paths() && combinations > MAX_LISTED_COMBINATIONS;
+        self.explore_paths(&paths, &counter_locations, strategy, tracker, &mut findings)?;
+        Ok(findings)
+    }
+
+    /// Adds the findings of all combinations of paths.
+    fn explore_paths(
+        self,
+        paths: &[Vec<ThreadPath>],
+        counter_locations: &CounterLocations,
+        strategy: ExplorationStrategy,
+        tracker: &BudgetTracker<'_>,
+        findings: &mut Findings,
+    ) -> Result<(), PredictError> {
+        let domain = &ValueDomain::new(self.test);
+        let explorer = PathExplorer { bounded: self, strategy, tracker, domain, counter_locations };
+        // Excluded combinations have candidates, but without a list there may be too many to visit.
+        let is_list = !findings.unlisted && !findings.outcomes.is_fixed;
+        let is_included = |taken: &[PathChoice]| is_list || counter_locations.has_distinct_reads(taken);
+        for_each_combination(paths, &is_included, &mut |taken, combination| {
+            explorer.explore_combination(taken, combination, findings)?;
+            Ok(explorer.has_open_question(findings))
+        })
+    }
+
+    /// Returns the outcomes with their status, and if the list is complete; empty if there are too many to list.
+    fn list_outcomes(
+        self,
+        findings: &mut Findings,
+        tracker: &BudgetTracker<'_>,
+    ) -> (BTreeMap<Outcome, PredictedOutcome>, bool) {
+        let BoundedTest { test, observables, unroll, .. } = self;
+        if findings.unlisted {
+            return (BTreeMap::new(), false);
+        }
+        let mut machine = SequentialMachine::new(test, observables, unroll);
+        let found = std::mem::take(&mut findings.outcomes);
+        let wanted = (|outcome: &Outcome| found.contains(outcome), found.len());
+        let (sequential, knows_weak) = if test.has_guarded_blocks() {
+            self.find_sc_outcomes(tracker)
+        } else {
+            machine.find_outcomes(SchedulingMode::Interleaved, wanted, tracker)
+        };
+        let (serial, knows_serial) = machine.find_outcomes(SchedulingMode::Serial, wanted, tracker);
+        let outcomes = found.into_iter().map(|(outcome, status)| {
+            let predicted = PredictedOutcome {
+                allowed: status.is_allowed(),
+                thin_air: status == OutcomeStatus::OutOfThinAir,
+                // A search that was cut short marks nothing as weak or interleaved.
+                weak: knows_weak && !sequential.contains(&outcome),
+                serial: !knows_serial || serial.contains(&outcome),
+                filtered: !passes_filter(test, &outcome),
+            };
+            (outcome, predicted)
+        });
+        (outcomes.collect(), !findings.timed_out)
+    }
+
+    /// Returns the sequentially consistent outcomes, and if they are complete.
+    ///
+    /// Used if lanes may reconverge in several ways, since the sequential machine reconverges them immediately.
+    fn find_sc_outcomes(self, tracker: &BudgetTracker<'_>) -> (QuickSet<Outcome>, bool) {
+        let found = Model::shipped("sc").and_then(Result::ok).and_then(|model| {
+            let compiled = model.model_plans_for(self.test).ok()?;
+            let semantic = model.execution_semantics();
+            let sequential = BoundedTest { compiled: &compiled, semantic, ..self };
+            sequential.find_outcomes(ExplorationStrategy::FULL, tracker).ok()
+        });
+        let Some(findings) = found else { return (QuickSet::default(), false) };
+        let complete = !findings.timed_out && !findings.unlisted;
+        (findings.outcomes.into_allowed().collect(), complete)
+    }
 }
 
 /// Returns the allowed ones of these outcomes; `None` if the budget ran out, or if the loop bound cut runs off.
@@ -241,126 +353,15 @@ pub fn find_allowed_outcomes(
     tracker: &BudgetTracker<'_>,
 ) -> Result<Option<BTreeSet<Outcome>>, PredictError> {
     let compiled = model.model_plans_for(test)?;
-    let semantic = model.execution_semantics();
-    let domain = ValueDomain::new(test);
+    let bounded = BoundedTest::new(test, model, &compiled, observables, unroll);
     let strategy = ExplorationStrategy::FULL;
-    let paths = enumerate_thread_paths(test, semantic, unroll)?;
-    let counter_locations = find_counter_locations(test, &paths, strategy, semantic);
-    let explorer = PathExplorer {
-        test,
-        compiled: &compiled,
-        observables,
-        strategy,
-        tracker,
-        semantic,
-        domain: &domain,
-        counter_locations: &counter_locations,
-    };
+    let paths = enumerate_thread_paths(test, bounded.semantic, unroll)?;
+    let counter_locations = find_counter_locations(test, &paths, strategy, bounded.semantic);
     let mut findings =
         Findings { outcomes: OutcomeTable::of_outcomes(outcomes.iter().copied()), ..Findings::default() };
-    let is_included = |taken: &[PathChoice]| counter_locations.has_distinct_reads(taken);
-    for_each_combination(&paths, &is_included, &mut |taken, combination| {
-        explorer.explore_combination(taken, combination, &mut findings)?;
-        Ok(!findings.timed_out && !findings.unlisted)
-    })?;
+    bounded.explore_paths(&paths, &counter_locations, strategy, tracker, &mut findings)?;
     let is_known = !findings.timed_out && !findings.unlisted && findings.truncated_combinations == 0;
-    let allowed = findings.outcomes.into_iter().filter(|(_, status)| status.is_allowed());
-    Ok(is_known.then(|| allowed.map(|(outcome, _)| outcome).collect()))
-}
-
-/// Decides races and the question of a test, without a list of outcomes.
-fn decide_without_list(
-    test: &Test,
-    model: &Model,
-    compiled: &ModelPlans,
-    observables: &[Observable],
-    unroll: u32,
-    strategy: ExplorationStrategy,
-    tracker: &BudgetTracker<'_>,
-) -> Result<Findings, PredictError> {
-    let find = |tracker: &BudgetTracker<'_>| {
-        find_with_strategy(test, model, compiled, observables, unroll, strategy, tracker)
-    };
-    if !strategy.whole_program {
-        return find(tracker);
-    }
-    let semantic = model.execution_semantics();
-    let encode =
-        |tracker: &BudgetTracker<'_>| decide_program(test, observables, compiled, semantic, unroll, tracker);
-    decide_in_turns(&find, &encode, event_count(test, unroll), tracker)
-}
-
-/// Returns about how many events the longest runs of a test have.
-fn event_count(test: &Test, unroll: u32) -> usize {
-    let events = |thread: &Thread| {
-        let is_repeated = thread.instructions.iter().any(|i| matches!(i.kind, InstructionKind::Flow(_)));
-        let turns = if is_repeated { unroll as usize } else { 1 };
-        let steps = thread.instructions.iter().filter(|i| i.kind.access().is_some());
-        steps.count() * turns
-    };
-    test.locations.len() + test.threads.iter().map(events).sum::<usize>()
-}
-
-/// Finds the outcomes and races of a test under a model with one strategy.
-fn find_with_strategy(
-    test: &Test,
-    model: &Model,
-    compiled: &ModelPlans,
-    observables: &[Observable],
-    unroll: u32,
-    strategy: ExplorationStrategy,
-    tracker: &BudgetTracker<'_>,
-) -> Result<Findings, PredictError> {
-    let semantic = model.execution_semantics();
-    let domain = ValueDomain::new(test);
-    let paths = if strategy.lists_outcomes {
-        enumerate_thread_paths(test, semantic, unroll)?
-    } else {
-        check_supported(test, semantic)?;
-        // Paths that differ only in registers that no condition names need no separate exploration.
-        let observed = observed_registers(test);
-        let threads = observed.iter().enumerate();
-        threads
-            .map(|(thread, observed)| {
-                enumerate_observed_paths(
-                    test,
-                    ThreadId(thread as u16),
-                    unroll,
-                    observed,
-                    semantic.is_shipped_vulkan,
-                )
-            })
-            .collect::<Result<_, _>>()?
-    };
-    let counter_locations = find_counter_locations(test, &paths, strategy, semantic);
-    let explorer = PathExplorer {
-        test,
-        compiled,
-        observables,
-        strategy,
-        tracker,
-        semantic,
-        domain: &domain,
-        counter_locations: &counter_locations,
-    };
-    let replaces_dependencies = paths.iter().flatten().any(|path| path.replaces_dependencies);
-    let mut findings =
-        Findings { unlisted: !strategy.lists_outcomes, replaces_dependencies, ..Findings::default() };
-    let combinations = paths.iter().fold(1usize, |product, paths| product.saturating_mul(paths.len()));
-    // A list needs at least one step for each combination.
-    if strategy.lists_outcomes && tracker.has_less_than(combinations as u64) {
-        findings.timed_out = true;
-        return Ok(findings);
-    }
-    findings.unlisted |= counter_locations.can_exclude_paths() && combinations > MAX_LISTED_COMBINATIONS;
-    // Excluded combinations have candidates, but without a list there may be too many to visit.
-    let is_list = !findings.unlisted;
-    let is_included = |taken: &[PathChoice]| is_list || counter_locations.has_distinct_reads(taken);
-    for_each_combination(&paths, &is_included, &mut |taken, combination| {
-        explorer.explore_combination(taken, combination, &mut findings)?;
-        Ok(explorer.has_open_question(&mut findings))
-    })?;
-    Ok(findings)
+    Ok(is_known.then(|| findings.outcomes.into_allowed().collect()))
 }
 
 /// Returns the counter locations of a test, if the strategy uses them.
@@ -378,12 +379,9 @@ fn find_counter_locations(
 
 /// Explores the path combinations of a test.
 struct PathExplorer<'a> {
-    test: &'a Test,
-    compiled: &'a ModelPlans,
-    observables: &'a [Observable],
+    bounded: BoundedTest<'a>,
     strategy: ExplorationStrategy,
     tracker: &'a BudgetTracker<'a>,
-    semantic: ExecutionSemantics,
     domain: &'a ValueDomain<'a>,
     counter_locations: &'a CounterLocations,
 }
@@ -392,14 +390,11 @@ impl PathExplorer<'_> {
     /// Returns true if the search has time, and further runs can add to the findings.
     fn has_open_question(&self, findings: &mut Findings) -> bool {
         let mut flags = Flags::default();
-        self.compiled
-            .plan
-            .axioms
-            .iter()
-            .filter(|axiom| axiom.is_flag)
-            .for_each(|axiom| flags.raise_axiom(axiom));
-        let is_answered = self.test.question.is_none() || findings.has_match && findings.has_mismatch;
-        findings.ended_early |= findings.unlisted && is_answered && !findings.grounded.lacks_any_of(flags);
+        let axioms = &self.bounded.compiled.plan.axioms;
+        axioms.iter().filter(|axiom| axiom.is_flag).for_each(|axiom| flags.raise_axiom(axiom));
+        let is_answered = self.bounded.test.question.is_none() || findings.has_match && findings.has_mismatch;
+        findings.ended_early |= findings.unlisted
+            && (findings.outcomes.is_fixed || is_answered && !findings.grounded.lacks_any_of(flags));
         !findings.timed_out && !findings.ended_early
     }
 
@@ -414,22 +409,21 @@ impl PathExplorer<'_> {
             findings.timed_out = true;
             return Ok(());
         }
-        let PathExplorer { semantic, strategy, .. } = *self;
+        let BoundedTest { test, compiled, observables, semantic, .. } = self.bounded;
         let is_feasible = self.counter_locations.has_distinct_reads(taken);
-        for skeleton in build_skeletons(self.test, self.observables, combination, semantic)? {
+        for skeleton in build_skeletons(test, observables, combination, semantic)? {
             let rules = ValueRules { out_of_thin_air: semantic.allows_thin_air, domain: self.domain };
-            let collector =
-                OutcomeCollector::new(self.test, self.observables, &skeleton, rules, self.tracker)
-                    .with_rmw_chains(self.counter_locations);
+            let collector = OutcomeCollector::new(test, observables, &skeleton, rules, self.tracker)
+                .with_rmw_chains(self.counter_locations);
             if !is_feasible {
                 // No execution of this combination is consistent, but its outcomes count as
                 // candidates.
                 collector.add_candidates(findings);
                 continue;
             }
-            let prepared = self.compiled.prepare_plan(&skeleton);
+            let prepared = compiled.prepare_plan(&skeleton);
             let has_execution = with_smallest_matrix!(skeleton.len(), M =>
-                explore_skeleton::<M>(&skeleton, &prepared, &collector, strategy, findings))?;
+                explore_skeleton::<M>(&skeleton, &prepared, &collector, self.strategy, findings))?;
             let runs = u64::from(has_execution);
             findings.path_combinations = findings.path_combinations.saturating_add(runs);
             findings.truncated_combinations =
@@ -440,62 +434,6 @@ impl PathExplorer<'_> {
         }
         Ok(())
     }
-}
-
-/// Returns the outcomes with their status, and if the list is complete; empty if there are too many to list.
-fn list_outcomes(
-    test: &Test,
-    observables: &[Observable],
-    findings: &mut Findings,
-    unroll: u32,
-    tracker: &BudgetTracker<'_>,
-) -> (BTreeMap<Outcome, PredictedOutcome>, bool) {
-    if findings.unlisted {
-        return (BTreeMap::new(), false);
-    }
-    let mut machine = SequentialMachine::new(test, observables, unroll);
-    let found = std::mem::take(&mut findings.outcomes);
-    let wanted = (|outcome: &Outcome| found.contains(outcome), found.len());
-    let (sequential, knows_weak) = if test.has_guarded_blocks() {
-        find_sc_outcomes(test, observables, unroll, tracker)
-    } else {
-        machine.find_outcomes(SchedulingMode::Interleaved, wanted, tracker)
-    };
-    let (serial, knows_serial) = machine.find_outcomes(SchedulingMode::Serial, wanted, tracker);
-    let outcomes = found.into_iter().map(|(outcome, status)| {
-        let predicted = PredictedOutcome {
-            allowed: status.is_allowed(),
-            thin_air: status == OutcomeStatus::OutOfThinAir,
-            // A search that was cut short marks nothing as weak or interleaved.
-            weak: knows_weak && !sequential.contains(&outcome),
-            serial: !knows_serial || serial.contains(&outcome),
-            filtered: test
-                .filter
-                .as_ref()
-                .is_some_and(|filter| !outcome.meets_condition(test, observables, filter)),
-        };
-        (outcome, predicted)
-    });
-    (outcomes.collect(), !findings.timed_out)
-}
-
-/// Returns the sequentially consistent outcomes, and if they are complete.
-///
-/// Used if lanes may reconverge in several ways, since the sequential machine reconverges them immediately.
-fn find_sc_outcomes(
-    test: &Test,
-    observables: &[Observable],
-    unroll: u32,
-    tracker: &BudgetTracker<'_>,
-) -> (QuickSet<Outcome>, bool) {
-    let found = Model::shipped("sc").and_then(Result::ok).and_then(|model| {
-        let compiled = model.model_plans_for(test).ok()?;
-        find_outcomes(test, &model, &compiled, observables, unroll, ExplorationStrategy::FULL, tracker).ok()
-    });
-    let Some(findings) = found else { return (QuickSet::default(), false) };
-    let complete = !findings.timed_out && !findings.unlisted;
-    let allowed = findings.outcomes.into_iter().filter(|(_, status)| status.is_allowed());
-    (allowed.map(|(outcome, _)| outcome).collect(), complete)
 }
 
 /// Returns for each thread the registers that the question and the filter name.

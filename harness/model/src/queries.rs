@@ -75,6 +75,6 @@ fn search_with_matrix<M: Matrix>(
     plan: &PreparedPlan,
     tracker: &BudgetTracker<'_>,
 ) -> Result<Option<bool>, PredictError> {
-    let static_bounds = StaticBounds::<M>::new(skeleton, plan)?;
+    let static_bounds = StaticBounds::<M>::new(skeleton, plan, None)?;
     Ok(SkeletonSearch::new(skeleton, plan, &static_bounds, tracker).is_satisfiable())
 }

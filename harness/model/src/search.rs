@@ -13,7 +13,7 @@ use crate::choice::{
     rf_must, static_base_value,
 };
 use crate::flags::Flags;
-use crate::interval::{Bounds, RequestedBounds, nodes_to_evaluate};
+use crate::interval::{Bounds, RequestedBounds, needed_bounds};
 use crate::matrix::Matrix;
 use crate::prepared::PreparedPlan;
 use crate::skeleton::{Skeleton, Tags};
@@ -53,11 +53,11 @@ impl ExecutionVisitor for AnyExecution {
 }
 
 /// Bounds on every relation before any `rf` or `co` choice.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StaticBounds<M: Matrix> {
     pub(crate) bounds: Bounds<M>,
     /// The bounds to evaluate after each choice.
-    requested: Vec<RequestedBounds>,
+    pub(crate) requested: Vec<RequestedBounds>,
     /// Every read with all writes that it may read from.
     pub(crate) reads: Vec<ReadChoice>,
 }
@@ -88,18 +88,23 @@ enum SearchStep {
 }
 
 impl<M: Matrix> StaticBounds<M> {
-    /// Evaluates the nodes that depend only on the program.
-    pub(crate) fn new(skeleton: &Skeleton, prepared: &PreparedPlan) -> Result<StaticBounds<M>, PredictError> {
+    /// Evaluates the nodes that depend only on the program. If events may be missing from executions, `implied` has the
+    /// pairs whose first event executes only if the second does.
+    pub(crate) fn new(
+        skeleton: &Skeleton,
+        prepared: &PreparedPlan,
+        implied: Option<M>,
+    ) -> Result<StaticBounds<M>, PredictError> {
         let n = skeleton.len();
         let plan = &prepared.plan;
-        let mut bounds: Bounds<M> = Bounds::new(prepared, n);
+        let mut bounds: Bounds<M> = Bounds::new(prepared, n, implied);
         let reads: Vec<ReadChoice> = (0..n)
             .filter(|&event| skeleton.events[event].tags.has(Tags::R))
             .map(|read| ReadChoice { read, candidates: skeleton.candidate_writes(read) })
             .collect();
         for &(id, base) in &prepared.static_bases {
             let value = static_base_value::<M>(plan, skeleton, plan.node_at(id).kind(), base)?;
-            bounds.set_static(id, value);
+            bounds.set(id, value.clone(), value);
         }
         for &id in &prepared.rf {
             bounds.set(id, CatValue::Relation(rf_must(n, &reads)), CatValue::Relation(rf_may(n, &reads)));
@@ -119,8 +124,7 @@ impl<M: Matrix> StaticBounds<M> {
             must: true,
             may: true,
         });
-        let requested =
-            nodes_to_evaluate(prepared, axioms.chain(sizes), |id| bounds.must(id) != bounds.may(id));
+        let requested = needed_bounds(prepared, axioms.chain(sizes), |id| bounds.must(id) != bounds.may(id));
         Ok(StaticBounds { bounds, requested, reads })
     }
 

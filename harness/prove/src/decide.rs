@@ -7,7 +7,7 @@
 //! product or sum is only assumed not to wrap.
 
 use rustc_hash::FxHashMap;
-use solver::{BatsatSolver, Bit, BitVector, Budget, BudgetTracker, Circuit, CircuitSolver, ShiftKind};
+use solver::{Bit, BitVector, Budget, BudgetTracker, Circuit, CircuitSolver, ShiftKind};
 
 use crate::term::{FunctionId, FunctionKind, Operator, Term, TermArena, TermId};
 
@@ -97,7 +97,7 @@ pub(crate) fn decide(terms: &TermArena, question: &Question<'_>, stop: Option<St
         return (Decision::Impossible, 0);
     }
     let tracker = BudgetTracker::new(stop.map_or(Budget::UNLIMITED, Budget::until).with_step_limit(steps));
-    let mut solver = CircuitSolver::new(BatsatSolver::new(&tracker));
+    let mut solver = CircuitSolver::new(&tracker);
     let mut blaster = Blaster {
         terms,
         products,

@@ -1,26 +1,29 @@
 //! Questions about a circuit: gates get clauses when a question first depends on them.
 
+use batsat::Lit;
+
 use crate::bit_vector::BitVector;
+use crate::budget::BudgetTracker;
 use crate::circuit::{Bit, Circuit, Gate};
-use crate::sat::{Literal, SatSolver};
+use crate::sat::SatSolver;
 
 /// A circuit with a solver. Requirements persist; assumptions hold for one call.
 ///
 /// A gate without influence on requirements and assumptions costs no clause.
-#[derive(Debug)]
-pub struct CircuitSolver<S> {
+pub struct CircuitSolver<'a> {
     /// The circuit, which may grow between two calls.
     pub circuit: Circuit,
-    solver: S,
+    solver: SatSolver<'a>,
     /// The literal that is true.
-    truth: Literal,
+    truth: Lit,
     /// The literal of each node that has clauses.
-    literals: Vec<Option<Literal>>,
+    literals: Vec<Option<Lit>>,
 }
 
-impl<S: SatSolver> CircuitSolver<S> {
-    /// Returns an empty circuit without requirements.
-    pub fn new(mut solver: S) -> CircuitSolver<S> {
+impl<'a> CircuitSolver<'a> {
+    /// Returns an empty circuit without requirements, whose inputs and decisions cost a step each.
+    pub fn new(tracker: &'a BudgetTracker<'a>) -> CircuitSolver<'a> {
+        let mut solver = SatSolver::new(tracker);
         let truth = solver.new_variable();
         solver.add_clause(&[truth]);
         CircuitSolver { circuit: Circuit::default(), solver, truth, literals: vec![Some(truth)] }
@@ -31,7 +34,7 @@ impl<S: SatSolver> CircuitSolver<S> {
         if bits.contains(&Bit::TRUE) {
             return;
         }
-        let clause: Vec<Literal> =
+        let clause: Vec<Lit> =
             bits.iter().filter(|bit| **bit != Bit::FALSE).map(|bit| self.literal(*bit)).collect();
         self.solver.add_clause(&clause);
     }
@@ -43,7 +46,7 @@ impl<S: SatSolver> CircuitSolver<S> {
 
     /// Decides whether the requirements and these bits can hold together; `None` if the budget ended first.
     pub fn solve(&mut self, assumptions: &[Bit]) -> Option<bool> {
-        let assumptions: Vec<Literal> = assumptions.iter().map(|bit| self.literal(*bit)).collect();
+        let assumptions: Vec<Lit> = assumptions.iter().map(|bit| self.literal(*bit)).collect();
         self.solver.solve(&assumptions)
     }
 
@@ -63,7 +66,7 @@ impl<S: SatSolver> CircuitSolver<S> {
     }
 
     /// Returns the literal of a bit; adds the clauses of the gates that it depends on.
-    fn literal(&mut self, bit: Bit) -> Literal {
+    fn literal(&mut self, bit: Bit) -> Lit {
         self.literals.resize(self.circuit.node_count(), None);
         // A list instead of recursion: the depth of a circuit is not bounded.
         let mut open = vec![bit.node()];
@@ -89,7 +92,7 @@ impl<S: SatSolver> CircuitSolver<S> {
     }
 
     /// Returns the literal of a bit whose node has one.
-    fn known_literal(&self, bit: Bit) -> Literal {
+    fn known_literal(&self, bit: Bit) -> Lit {
         let literal = self.literals[bit.node()].unwrap_or(self.truth);
         if bit.is_negated() { !literal } else { literal }
     }
@@ -101,7 +104,7 @@ impl<S: SatSolver> CircuitSolver<S> {
             _ => self.solver.new_defined_variable(),
         };
         self.literals[node] = Some(whole);
-        let operands: Vec<Literal> = operands.iter().map(|bit| self.known_literal(*bit)).collect();
+        let operands: Vec<Lit> = operands.iter().map(|bit| self.known_literal(*bit)).collect();
         let solver = &mut self.solver;
         match (self.circuit.gate(node), operands.as_slice()) {
             (Gate::Xor(..), &[a, b]) => {
@@ -124,7 +127,7 @@ impl<S: SatSolver> CircuitSolver<S> {
             }
             (Gate::And(_), operands) => {
                 operands.iter().for_each(|operand| solver.add_clause(&[!whole, *operand]));
-                let clause: Vec<Literal> = operands.iter().map(|operand| !*operand).chain([whole]).collect();
+                let clause: Vec<Lit> = operands.iter().map(|operand| !*operand).chain([whole]).collect();
                 solver.add_clause(&clause);
             }
             (Gate::True | Gate::Input | Gate::Xor(..) | Gate::IfThenElse(..), _) => {}

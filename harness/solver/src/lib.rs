@@ -3,7 +3,7 @@
 //! A [`Circuit`] holds gates, each built once: equal gates are shared, constants are folded. Its bit-vectors
 //! ([`BitVector`]) have the operations of SMT-LIB's theory of fixed-size bit-vectors, in any width. A
 //! [`CircuitSolver`] gives a gate its clauses (Tseitin's encoding) when a question first depends on it, and
-//! asks a [`SatSolver`]. [`BatsatSolver`] implements that trait in pure Rust.
+//! asks the solver batsat, which is pure Rust.
 //!
 //! Clauses persist; a question is a list of assumptions, which hold for one call. An answer is exact. The
 //! only other answer is `None`: the [`Budget`] ended first.
@@ -12,10 +12,10 @@
 //! bits is not: its clauses are quadratic in the width, and the solver may not answer within seconds.
 //!
 //! ```
-//! use solver::{BatsatSolver, BitVector, Budget, BudgetTracker, CircuitSolver};
+//! use solver::{BitVector, Budget, BudgetTracker, CircuitSolver};
 //!
 //! let tracker = BudgetTracker::new(Budget::default());
-//! let mut solver = CircuitSolver::new(BatsatSolver::new(&tracker));
+//! let mut solver = CircuitSolver::new(&tracker);
 //! let circuit = &mut solver.circuit;
 //! let (x, ten) = (circuit.variable(8), BitVector::constant(8, 10));
 //! let sum = circuit.add(&x, &ten);
@@ -37,4 +37,3 @@ pub use bit_vector::{BitVector, MAX_CASES, ShiftKind};
 pub use budget::{Budget, BudgetTracker, STOP_POLL_INTERVAL};
 pub use circuit::{Bit, Circuit};
 pub use circuit_solver::{Assignment, CircuitSolver};
-pub use sat::{BatsatSolver, Literal, SatSolver};

@@ -1,41 +1,9 @@
-//! The interface of incremental SAT solvers, and its implementation with batsat (a MiniSat port).
+//! An incremental SAT solver with a budget: batsat, a MiniSat port. It is deterministic: its decisions depend only on
+//! the clauses.
 
-use batsat::{Callbacks, Solver as Minisat, SolverInterface, SolverOpts, Var, lbool};
+use batsat::{Callbacks, Lit, Solver as Minisat, SolverInterface, SolverOpts, lbool};
 
 use crate::budget::BudgetTracker;
-
-/// A variable or its negation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Literal(u32);
-
-impl std::ops::Not for Literal {
-    type Output = Literal;
-
-    fn not(self) -> Literal {
-        Literal(self.0 ^ 1)
-    }
-}
-
-/// An incremental SAT solver: clauses persist, assumptions change per call.
-pub trait SatSolver {
-    /// A new variable.
-    fn new_variable(&mut self) -> Literal;
-
-    /// Returns a new variable that clauses define in terms of others; it costs a fraction of a step.
-    fn new_defined_variable(&mut self) -> Literal;
-
-    /// Returns true if the budget is exhausted.
-    fn is_exhausted(&self) -> bool;
-
-    /// Adds a clause: at least one of the literals holds.
-    fn add_clause(&mut self, literals: &[Literal]);
-
-    /// Decides whether all clauses hold under these assumptions; `None` if the budget ran out first.
-    fn solve(&mut self, assumptions: &[Literal]) -> Option<bool>;
-
-    /// Returns true if the literal holds in the model of the last satisfiable call.
-    fn holds(&self, literal: Literal) -> bool;
-}
 
 /// Number of defined variables that take about as long as one decision.
 const DEFINED_VARIABLES_PER_STEP: u32 = 8;
@@ -49,58 +17,53 @@ impl Callbacks for BudgetCallbacks<'_> {
     }
 }
 
-/// The batsat solver, a descendant of MiniSat. It is deterministic: its decisions depend only on the clauses.
-pub struct BatsatSolver<'a> {
+/// Clauses persist, assumptions change per call.
+pub(crate) struct SatSolver<'a> {
     solver: Minisat<BudgetCallbacks<'a>>,
     tracker: &'a BudgetTracker<'a>,
-    clause_buffer: Vec<batsat::Lit>,
+    clause_buffer: Vec<Lit>,
 }
 
-impl<'a> BatsatSolver<'a> {
+impl<'a> SatSolver<'a> {
     /// Returns a solver without clauses, which spends a step per variable and per decision.
-    pub fn new(tracker: &'a BudgetTracker<'a>) -> BatsatSolver<'a> {
-        BatsatSolver {
-            solver: Minisat::new(SolverOpts::default(), BudgetCallbacks(tracker)),
-            tracker,
-            clause_buffer: Vec::new(),
-        }
+    pub(crate) fn new(tracker: &'a BudgetTracker<'a>) -> SatSolver<'a> {
+        let solver = Minisat::new(SolverOpts::default(), BudgetCallbacks(tracker));
+        SatSolver { solver, tracker, clause_buffer: Vec::new() }
     }
-}
 
-fn to_batsat_literal(literal: Literal) -> batsat::Lit {
-    batsat::Lit::new(Var::unsafe_from_idx(literal.0 >> 1), literal.0 & 1 == 0)
-}
-
-impl SatSolver for BatsatSolver<'_> {
-    fn new_variable(&mut self) -> Literal {
+    /// A new variable.
+    pub(crate) fn new_variable(&mut self) -> Lit {
         self.tracker.spend(1);
-        Literal(self.solver.new_var_default().idx() << 1)
+        Lit::new(self.solver.new_var_default(), true)
     }
 
-    fn new_defined_variable(&mut self) -> Literal {
-        let index = self.solver.new_var_default().idx();
-        self.tracker.spend(u64::from(index.is_multiple_of(DEFINED_VARIABLES_PER_STEP)));
-        Literal(index << 1)
+    /// Returns a new variable that clauses define in terms of others; it costs a fraction of a step.
+    pub(crate) fn new_defined_variable(&mut self) -> Lit {
+        let variable = self.solver.new_var_default();
+        self.tracker.spend(u64::from(variable.idx().is_multiple_of(DEFINED_VARIABLES_PER_STEP)));
+        Lit::new(variable, true)
     }
 
-    fn is_exhausted(&self) -> bool {
+    /// Returns true if the budget is exhausted.
+    pub(crate) fn is_exhausted(&self) -> bool {
         self.tracker.is_exhausted()
     }
 
-    fn add_clause(&mut self, literals: &[Literal]) {
+    /// Adds a clause: at least one of the literals holds.
+    pub(crate) fn add_clause(&mut self, literals: &[Lit]) {
         self.clause_buffer.clear();
-        self.clause_buffer.extend(literals.iter().map(|literal| to_batsat_literal(*literal)));
+        self.clause_buffer.extend(literals);
         self.solver.add_clause_reuse(&mut self.clause_buffer);
     }
 
-    fn solve(&mut self, assumptions: &[Literal]) -> Option<bool> {
-        let assumptions: Vec<batsat::Lit> =
-            assumptions.iter().map(|literal| to_batsat_literal(*literal)).collect();
-        let answer = self.solver.solve_limited(&assumptions);
+    /// Decides whether all clauses hold under these assumptions; `None` if the budget ran out first.
+    pub(crate) fn solve(&mut self, assumptions: &[Lit]) -> Option<bool> {
+        let answer = self.solver.solve_limited(assumptions);
         (answer == lbool::TRUE || answer == lbool::FALSE).then_some(answer == lbool::TRUE)
     }
 
-    fn holds(&self, literal: Literal) -> bool {
-        self.solver.value_lit(to_batsat_literal(literal)) == lbool::TRUE
+    /// Returns true if the literal holds in the model of the last satisfiable call.
+    pub(crate) fn holds(&self, literal: Lit) -> bool {
+        self.solver.value_lit(literal) == lbool::TRUE
     }
 }

@@ -2,7 +2,7 @@
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use solver::{BatsatSolver, Bit, BitVector, Budget, BudgetTracker, Circuit, CircuitSolver, ShiftKind};
+use solver::{Bit, BitVector, Budget, BudgetTracker, Circuit, CircuitSolver, ShiftKind};
 
 type Build = fn(&mut Circuit, &BitVector, &BitVector) -> BitVector;
 /// The result for two operands and a width, of which only the lowest bits count.
@@ -92,7 +92,7 @@ const OPERATIONS: &[(&str, Build, Expected)] = &[
 fn check_operation(operation: usize, width: u32, by_cases: bool, pairs: impl Iterator<Item = (u64, u64)>) {
     let (name, build, expected) = OPERATIONS[operation];
     let tracker = BudgetTracker::new(Budget::UNLIMITED);
-    let mut solver = CircuitSolver::new(BatsatSolver::new(&tracker));
+    let mut solver = CircuitSolver::new(&tracker);
     let mut inputs = [0; 2].map(|_| solver.circuit.variable(width as usize));
     if by_cases {
         inputs = inputs.map(|input| {
@@ -179,7 +179,7 @@ fn gates_equal_their_truth_tables_and_share_nodes() {
         (circuit.any(&[]), 0),
     ];
     let tracker = BudgetTracker::new(Budget::UNLIMITED);
-    let mut solver = CircuitSolver::new(BatsatSolver::new(&tracker));
+    let mut solver = CircuitSolver::new(&tracker);
     let nodes = circuit.node_count();
     solver.circuit = circuit;
     for (index, (gate, table)) in gates.into_iter().enumerate() {
@@ -205,7 +205,7 @@ fn gates_equal_their_truth_tables_and_share_nodes() {
 #[test]
 fn requirements_persist_and_assumptions_do_not() {
     let tracker = BudgetTracker::new(Budget::UNLIMITED);
-    let mut solver = CircuitSolver::new(BatsatSolver::new(&tracker));
+    let mut solver = CircuitSolver::new(&tracker);
     let x = solver.circuit.variable(100);
     let limit = solver.circuit.less_than(&x, &BitVector::constant(100, 3));
     solver.require(limit);
@@ -225,7 +225,7 @@ fn requirements_persist_and_assumptions_do_not() {
 #[test]
 fn a_budget_ends_a_hard_question() {
     let tracker = BudgetTracker::new(Budget::from_steps(20_000));
-    let mut solver = CircuitSolver::new(BatsatSolver::new(&tracker));
+    let mut solver = CircuitSolver::new(&tracker);
     let [a, b] = [0; 2].map(|_| solver.circuit.variable(48));
     let (a, b) = (a.resize(96), b.resize(96));
     let product = solver.circuit.mul(&a, &b);

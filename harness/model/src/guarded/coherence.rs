@@ -8,7 +8,7 @@
 //!
 //! The values of a counter, which every write increases, grow along that order.
 
-use solver::{Bit, BitVector, SatSolver};
+use solver::{Bit, BitVector};
 
 use super::encoding::GuardedEncoding;
 use crate::matrix::Matrix;
@@ -21,7 +21,7 @@ const MAX_COHERENT_ACCESSES: usize = 64;
 /// Limit of the sum of the additions to a counter.
 const MAX_COUNTED: u64 = 256;
 
-impl<M: Matrix, S: SatSolver> GuardedEncoding<'_, M, S> {
+impl<M: Matrix> GuardedEncoding<'_, M> {
     /// Encodes the coherence of the ordered storages.
     pub(super) fn encode_coherence(&mut self) {
         let program = self.program.clone();

@@ -3,28 +3,29 @@
 use std::rc::Rc;
 
 use litmus::LocationId;
-use solver::{Assignment, Bit, BitVector, CircuitSolver, SatSolver};
+use solver::{Assignment, Bit, BitVector, CircuitSolver};
 
 use super::orders::{OrderBits, TotalOrder, cyclic_components, new_total_order, order_bit, ordered_bit};
 use super::program::GuardedProgram;
 use crate::PredictError;
 use crate::cat::{Axiom, AxiomKind, CatValue, NodeId, NodeKind, PlanNode};
-use crate::choice::{ReadChoice, co_bounds, is_axiom_possible, rf_may, rf_must, static_base_value};
-use crate::interval::{Bounds, RequestedBounds, bounds_to_encode};
+use crate::choice::{ReadChoice, co_bounds, is_axiom_possible, static_base_value};
+use crate::interval::Bounds;
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::PreparedPlan;
 use crate::quick::QuickMap;
+use crate::search::StaticBounds;
 use crate::skeleton::{Owner, Tags};
 
 /// Limit of writes to a storage of a whole program: their order has a clause for each three of them.
 const MAX_WRITES: usize = 96;
 
 /// The clauses of a program on all of its paths.
-pub(crate) struct GuardedEncoding<'a, M: Matrix, S> {
+pub(crate) struct GuardedEncoding<'a, M: Matrix> {
     pub(super) program: Rc<GuardedProgram>,
     pub(super) prepared: &'a PreparedPlan,
     bounds: Bounds<M>,
-    pub(super) solver: CircuitSolver<S>,
+    pub(super) solver: CircuitSolver<'a>,
     pub(super) reads: Vec<ReadChoice>,
     /// For each node, true if the axioms need its lower bound alone.
     lower_bound_only: Vec<bool>,
@@ -47,14 +48,14 @@ pub(crate) struct GuardedEncoding<'a, M: Matrix, S> {
 /// The base relations that depend on the path of a thread.
 const PATH_RELATIONS: [&str; 4] = ["addr", "ctrl", "data", "DECISIVE"];
 
-impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
+impl<'a, M: Matrix> GuardedEncoding<'a, M> {
     /// Encodes a program; `None` if the model is not supported.
     pub(super) fn new(
         program: Rc<GuardedProgram>,
         prepared: &'a PreparedPlan,
-        solver: CircuitSolver<S>,
-    ) -> Result<Option<GuardedEncoding<'a, M, S>>, PredictError> {
-        let (plan, skeleton, n) = (&prepared.plan, &program.skeleton, program.skeleton.len());
+        solver: CircuitSolver<'a>,
+    ) -> Result<Option<GuardedEncoding<'a, M>>, PredictError> {
+        let (plan, skeleton) = (&prepared.plan, &program.skeleton);
         let depends_on_path =
             |base: &crate::cat::BaseReference| PATH_RELATIONS.contains(&plan.name_text(base.name));
         if prepared.static_bases.iter().any(|(_, base)| depends_on_path(base)) {
@@ -66,28 +67,12 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
         if skeleton.storages().iter().any(|storage| writes_to(storage) > MAX_WRITES) {
             return Ok(None);
         }
-        let mut bounds: Bounds<M> = Bounds::new(prepared, n);
-        bounds.set_implied_events(program.implied_events(&solver.circuit));
-        let reads: Vec<ReadChoice> = (0..n)
-            .filter(|event| program.read[*event].is_some())
-            .map(|read| ReadChoice { read, candidates: skeleton.candidate_writes(read) })
-            .collect();
-        for (id, base) in &prepared.static_bases {
-            let value = static_base_value::<M>(plan, skeleton, plan.node_at(*id).kind(), *base)?;
-            bounds.set(*id, value.clone(), value);
-        }
-        for id in &prepared.rf {
-            bounds.set(*id, CatValue::Relation(rf_must(n, &reads)), CatValue::Relation(rf_may(n, &reads)));
-        }
-        for id in &prepared.co {
-            let (must, may) = co_bounds(skeleton);
-            bounds.set(*id, CatValue::Relation(must), CatValue::Relation(may));
-        }
-        bounds.evaluate_all(plan);
-        if !is_encodable(prepared, &bounds, false) {
+        let implied = program.implied_events(&solver.circuit);
+        let static_bounds = StaticBounds::<M>::new(skeleton, prepared, Some(implied))?;
+        if !is_encodable(prepared, &static_bounds, false) {
             return Ok(None);
         }
-        let mut encoding = GuardedEncoding::with_bounds(program, prepared, bounds, reads, solver);
+        let mut encoding = GuardedEncoding::with_bounds(program, prepared, static_bounds, solver);
         encoding.encode_program();
         Ok(Some(encoding))
     }
@@ -96,12 +81,12 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
     pub(super) fn with_bounds(
         program: Rc<GuardedProgram>,
         prepared: &'a PreparedPlan,
-        bounds: Bounds<M>,
-        reads: Vec<ReadChoice>,
-        solver: CircuitSolver<S>,
-    ) -> GuardedEncoding<'a, M, S> {
+        static_bounds: StaticBounds<M>,
+        solver: CircuitSolver<'a>,
+    ) -> GuardedEncoding<'a, M> {
+        let StaticBounds { bounds, requested, reads } = static_bounds;
         let mut lower_bound_only = vec![false; prepared.plan.nodes.len()];
-        for wanted in requested_bounds(prepared, &bounds) {
+        for wanted in requested {
             lower_bound_only[wanted.node.to_index()] = wanted.must && !wanted.may;
         }
         GuardedEncoding {
@@ -192,7 +177,7 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
             let pairs = (0..events.len()).flat_map(|from| (0..events.len()).map(move |to| (from, to)));
             M::from_pairs(events.len(), pairs.filter(|(from, to)| related(events[*from], events[*to])))
         };
-        let mut bounds: Bounds<M> = Bounds::new(self.prepared, events.len());
+        let mut bounds: Bounds<M> = Bounds::new(self.prepared, events.len(), None);
         for (id, base) in &self.prepared.static_bases {
             let value = match static_base_value::<M>(plan, skeleton, plan.node_at(*id).kind(), *base)? {
                 CatValue::Relation(pairs) => {
@@ -359,7 +344,6 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
     fn encode_axiom(&mut self, axiom: &Axiom, when: Option<Bit>) -> bool {
         let unless: Vec<Bit> = when.iter().map(|bit| !*bit).collect();
         let n = self.bounds.n;
-        let is_set = matches!(self.bounds.may(axiom.node), CatValue::Set(_));
         if axiom.kind == AxiomKind::Acyclic {
             return self.encode_acyclic(axiom, &unless);
         }
@@ -377,11 +361,7 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
             if self.solver.is_exhausted() {
                 return true;
             }
-            let term = if is_set {
-                self.membership_term(axiom.node, from)
-            } else {
-                self.pair_term(axiom.node, from, to)
-            };
+            let term = self.pair_term(axiom.node, from, to);
             let executes = [self.program.executes[from], self.program.executes[to]];
             let holds = self.solver.circuit.all(&[term, executes[0], executes[1]]);
             if axiom.negated {
@@ -427,9 +407,13 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
         true
     }
 
-    /// Returns the bit of a pair of a relation, which has a meaning only if both events execute.
+    /// Returns the bit of a pair of a relation, which has a meaning only if both events execute. The pairs of a set are
+    /// those of its identity relation.
     fn pair_term(&mut self, id: NodeId, from: usize, to: usize) -> Bit {
-        let within = |value: &CatValue<M>| value.as_relation().is_some_and(|pairs| pairs.contains(from, to));
+        let within = |value: &CatValue<M>| match value {
+            CatValue::Relation(pairs) => pairs.contains(from, to),
+            CatValue::Set(members) => members.contains(from),
+        };
         if within(self.bounds.must(id)) {
             return Bit::TRUE;
         }
@@ -448,32 +432,32 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
             _ if both == Bit::FALSE => Bit::FALSE,
             PlanNode::BaseRelation(_) if self.prepared.rf.contains(&id) => self.reads_from_bit(from, to),
             PlanNode::BaseRelation(_) => self.co_bit(from, to),
-            PlanNode::Union(a, b) => {
+            PlanNode::Union(a, b) | PlanNode::SetUnion(a, b) => {
                 let terms = [self.pair_term(a, from, to), self.pair_term(b, from, to)];
                 self.any_of(lower_only, &terms)
             }
-            PlanNode::Intersection(a, b) => {
+            PlanNode::Intersection(a, b) | PlanNode::SetIntersection(a, b) => {
                 let terms = [self.pair_term(a, from, to), self.pair_term(b, from, to)];
                 self.solver.circuit.all(&terms)
             }
-            PlanNode::Difference(a, b) => {
+            PlanNode::Difference(a, b) | PlanNode::SetDifference(a, b) => {
                 let (one, other) = (self.pair_term(a, from, to), self.pair_term(b, from, to));
                 self.solver.circuit.and(one, !other)
             }
-            PlanNode::Complement(a) => !self.pair_term(a, from, to),
+            PlanNode::Complement(a) | PlanNode::SetComplement(a) => !self.pair_term(a, from, to),
             PlanNode::Inverse(a) => self.pair_term(a, to, from),
             PlanNode::Optional(a) => self.pair_term(a, from, to),
-            PlanNode::IdentityOn(a) => self.membership_term(a, from),
+            PlanNode::IdentityOn(a) => self.pair_term(a, from, from),
             PlanNode::Product(a, b) => {
-                let (one, other) = (self.membership_term(a, from), self.membership_term(b, to));
+                let (one, other) = (self.pair_term(a, from, from), self.pair_term(b, to, to));
                 self.solver.circuit.and(one, other)
             }
             PlanNode::RestrictRows(set, pairs) => {
-                let (one, other) = (self.membership_term(set, from), self.pair_term(pairs, from, to));
+                let (one, other) = (self.pair_term(set, from, from), self.pair_term(pairs, from, to));
                 self.solver.circuit.and(one, other)
             }
             PlanNode::RestrictColumns(pairs, set) => {
-                let (one, other) = (self.membership_term(set, to), self.pair_term(pairs, from, to));
+                let (one, other) = (self.pair_term(set, to, to), self.pair_term(pairs, from, to));
                 self.solver.circuit.and(one, other)
             }
             PlanNode::Sequence(a, b) => {
@@ -489,6 +473,8 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
                 }
                 self.any_of(lower_only, &terms)
             }
+            PlanNode::Domain(a) => self.end_term(from, (0..self.bounds.n).map(|other| (a, from, other))),
+            PlanNode::Range(a) => self.end_term(to, (0..self.bounds.n).map(|other| (a, other, to))),
             PlanNode::Plus(relation) | PlanNode::Star(relation) if !lower_only => {
                 let sources =
                     (0..self.bounds.n).filter(|event| !self.possible_successors(relation, *event).is_empty());
@@ -513,49 +499,15 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
         term
     }
 
-    /// Returns the bit that an event is in a set, which has a meaning only if it executes.
-    fn membership_term(&mut self, id: NodeId, event: usize) -> Bit {
-        let within = |value: &CatValue<M>| value.as_set().is_some_and(|events| events.contains(event));
-        if within(self.bounds.must(id)) {
-            return Bit::TRUE;
+    /// Returns the bit that some of these pairs exists, given that one of its events, `end`, executes.
+    fn end_term(&mut self, end: usize, pairs: impl Iterator<Item = (NodeId, usize, usize)>) -> Bit {
+        let mut terms = Vec::new();
+        for (relation, from, to) in pairs {
+            let pair = self.pair_term(relation, from, to);
+            let executes = self.executes_too(if from == end { to } else { from }, end, end);
+            terms.push(self.solver.circuit.and(pair, executes));
         }
-        if !within(self.bounds.may(id)) {
-            return Bit::FALSE;
-        }
-        let key = (id.0, event as u16, u16::MAX);
-        if let Some(known) = self.terms.get(&key) {
-            return *known;
-        }
-        let n = self.bounds.n;
-        let term = match self.prepared.plan.node_at(id) {
-            PlanNode::SetUnion(a, b) => {
-                let (one, other) = (self.membership_term(a, event), self.membership_term(b, event));
-                self.solver.circuit.or(one, other)
-            }
-            PlanNode::SetIntersection(a, b) => {
-                let (one, other) = (self.membership_term(a, event), self.membership_term(b, event));
-                self.solver.circuit.and(one, other)
-            }
-            PlanNode::SetDifference(a, b) => {
-                let (one, other) = (self.membership_term(a, event), self.membership_term(b, event));
-                self.solver.circuit.and(one, !other)
-            }
-            PlanNode::SetComplement(a) => !self.membership_term(a, event),
-            PlanNode::Domain(a) | PlanNode::Range(a) => {
-                let is_domain = matches!(self.prepared.plan.node_at(id), PlanNode::Domain(_));
-                let mut terms = Vec::new();
-                for other in 0..n {
-                    let (from, to) = if is_domain { (event, other) } else { (other, event) };
-                    let pair = self.pair_term(a, from, to);
-                    let executes = self.executes_too(other, event, event);
-                    terms.push(self.solver.circuit.and(pair, executes));
-                }
-                self.solver.circuit.any(&terms)
-            }
-            _ => Bit::FALSE,
-        };
-        self.terms.insert(key, term);
-        term
+        self.solver.circuit.any(&terms)
     }
 
     /// Returns a bit that holds if an event executes, given that two others do.
@@ -655,33 +607,23 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
     }
 }
 
-/// Returns the bounds of the open nodes that the axioms need.
-fn requested_bounds<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> Vec<RequestedBounds> {
-    let roots = prepared.plan.axioms.iter().map(|axiom| RequestedBounds {
-        node: axiom.node,
-        must: !axiom.negated,
-        may: axiom.negated,
-    });
-    bounds_to_encode(prepared, roots, |id| bounds.must(id) != bounds.may(id))
-}
-
 /// Limit of events for closures of which the axioms need both bounds: each has a bit for several lengths of each path.
 const MAX_EXACT_CLOSURE_EVENTS: usize = 64;
 
 /// Returns true if the clauses are equivalent to the axioms.
 pub(super) fn is_encodable<M: Matrix>(
     prepared: &PreparedPlan,
-    bounds: &Bounds<M>,
+    static_bounds: &StaticBounds<M>,
     is_single_path: bool,
 ) -> bool {
-    let plan = &prepared.plan;
+    let (plan, bounds) = (&prepared.plan, &static_bounds.bounds);
     let is_static = |id| is_single_path && bounds.must(id) == bounds.may(id);
     plan.size_constraints.is_empty()
         // The negation of acyclicity needs a cycle, for which there is no encoding from below.
         && plan.axioms.iter().all(|axiom| {
             !(axiom.negated && axiom.kind == AxiomKind::Acyclic) || is_static(axiom.node)
         })
-        && requested_bounds(prepared, bounds).iter().all(|wanted| match plan.node_at(wanted.node) {
+        && static_bounds.requested.iter().all(|wanted| match plan.node_at(wanted.node) {
             // From below, a closure contains at least the implied pairs. The solver may add others, which can only
             // violate an axiom that uses the lower bound, but satisfy one that uses the upper bound.
             PlanNode::Plus(_) | PlanNode::Star(_) => !wanted.may || bounds.n <= MAX_EXACT_CLOSURE_EVENTS,

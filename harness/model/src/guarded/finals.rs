@@ -1,14 +1,14 @@
 //! Final values, and conditions on them.
 
 use litmus::{Condition, ConditionSide, ResolvedCondition, ScalarType};
-use solver::{Bit, BitVector, SatSolver};
+use solver::{Bit, BitVector};
 
 use super::encoding::GuardedEncoding;
 use crate::matrix::Matrix;
 use crate::path::unroll::compare;
 use crate::skeleton::FinalValueSource;
 
-impl<M: Matrix, S: SatSolver> GuardedEncoding<'_, M, S> {
+impl<M: Matrix> GuardedEncoding<'_, M> {
     /// Encodes the final values of storages by their last writes.
     pub(super) fn encode_last_writes(&mut self) {
         let program = self.program.clone();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use litmus::{Outcome, Value};
-use solver::{BatsatSolver, Bit, BitVector, BudgetTracker};
+use solver::{Bit, BitVector, BudgetTracker};
 
 use super::encoding::{GuardedEncoding, is_encodable};
 use super::fit_values;
@@ -31,13 +31,13 @@ pub(crate) enum GoalEvidence {
 
 /// The encoding of one event structure, all of whose events execute.
 pub(crate) struct SkeletonEncoding<'a, M: Matrix> {
-    encoding: GuardedEncoding<'a, M, BatsatSolver<'a>>,
+    encoding: GuardedEncoding<'a, M>,
 }
 
 impl<'a, M: Matrix> SkeletonEncoding<'a, M> {
     /// Returns true if the model can be encoded.
     pub(crate) fn supports(prepared: &PreparedPlan, static_bounds: &StaticBounds<M>) -> bool {
-        is_encodable(prepared, &static_bounds.bounds, true)
+        is_encodable(prepared, static_bounds, true)
     }
 
     /// Encodes an event structure whose model is [supported](Self::supports); `None` if a value is not.
@@ -64,8 +64,8 @@ impl<'a, M: Matrix> SkeletonEncoding<'a, M> {
             Ok::<_, PredictError>(program)
         });
         let (program, solver) = fitted.ok()??;
-        let (bounds, reads) = (static_bounds.bounds.clone(), static_bounds.reads.clone());
-        let mut encoding = GuardedEncoding::with_bounds(Rc::new(program), prepared, bounds, reads, solver);
+        let mut encoding =
+            GuardedEncoding::with_bounds(Rc::new(program), prepared, static_bounds.clone(), solver);
         encoding.encode_program();
         Some(SkeletonEncoding { encoding })
     }

@@ -1,6 +1,6 @@
 //! Total orders of events as bits, which exclude cycles.
 
-use solver::{Bit, BitVector, CircuitSolver, SatSolver};
+use solver::{Bit, BitVector, CircuitSolver};
 
 use crate::matrix::Matrix;
 use crate::quick::QuickMap;
@@ -20,11 +20,7 @@ pub(super) enum TotalOrder {
 
 impl TotalOrder {
     /// Returns an order in which no cycle of these events, in ascending order, is possible.
-    pub(super) fn new<S: SatSolver>(
-        solver: &mut CircuitSolver<S>,
-        events: &[usize],
-        is_single_path: bool,
-    ) -> TotalOrder {
+    pub(super) fn new(solver: &mut CircuitSolver<'_>, events: &[usize], is_single_path: bool) -> TotalOrder {
         if is_single_path || events.len() <= MAX_CYCLE_EVENTS {
             return TotalOrder::Bits(new_total_order(solver, events));
         }
@@ -35,12 +31,7 @@ impl TotalOrder {
 }
 
 /// Returns the bit that an event precedes another; it does not precede itself.
-pub(super) fn order_bit<S: SatSolver>(
-    solver: &mut CircuitSolver<S>,
-    order: &TotalOrder,
-    from: usize,
-    to: usize,
-) -> Bit {
+pub(super) fn order_bit(solver: &mut CircuitSolver<'_>, order: &TotalOrder, from: usize, to: usize) -> Bit {
     match order {
         _ if from == to => Bit::FALSE,
         TotalOrder::Bits(before) => ordered_bit(before, from, to),
@@ -63,7 +54,7 @@ pub(super) fn ordered_bit(before: &OrderBits, from: usize, to: usize) -> Bit {
 }
 
 /// Returns the bits of a total order of events in ascending order.
-pub(super) fn new_total_order<S: SatSolver>(solver: &mut CircuitSolver<S>, events: &[usize]) -> OrderBits {
+pub(super) fn new_total_order(solver: &mut CircuitSolver<'_>, events: &[usize]) -> OrderBits {
     let mut before = QuickMap::default();
     for (index, &first) in events.iter().enumerate() {
         for &second in &events[index + 1..] {

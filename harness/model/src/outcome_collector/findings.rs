@@ -134,6 +134,11 @@ impl OutcomeTable {
         self.statuses.iter().map(|(outcome, status)| (outcome, *status))
     }
 
+    /// The allowed outcomes.
+    pub(crate) fn into_allowed(self) -> impl Iterator<Item = Outcome> {
+        self.into_iter().filter_map(|(outcome, status)| status.is_allowed().then_some(outcome))
+    }
+
     pub(crate) fn into_iter(self) -> impl Iterator<Item = (Outcome, OutcomeStatus)> {
         self.statuses.into_iter()
     }
