@@ -12,12 +12,10 @@ use model::{Budget, Model, PredictError, PredictOptions, naive, predict};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use crate::oracle::{assert_agreement, check_cases, shipped, soak_cases};
+use crate::oracle::{UNLIMITED, assert_agreement, check_cases, shipped, soak_cases};
 
 /// Maximum number of candidate executions of the naive enumerator for one test.
 const MAX_EXECUTIONS: u64 = 20_000;
-
-const NO_LIMIT: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
 
 /// Compares engine and oracle; false if the test is too large for the oracle.
 fn compare(test: &Test, model: &Model) -> Result<bool, TestCaseError> {
@@ -28,7 +26,7 @@ fn compare(test: &Test, model: &Model) -> Result<bool, TestCaseError> {
         Ok(None) | Err(PredictError::NotAvailable { .. }) => return Ok(false),
         Err(error) => return Err(failed(error)),
     };
-    let fast = predict(test, model, &NO_LIMIT).map_err(failed)?;
+    let fast = predict(test, model, &UNLIMITED).map_err(failed)?;
     assert_agreement(test, &fast, &slow, true)?;
     // Queries of given outcomes agree with the list.
     let asked = fast.outcomes.keys().collect();
@@ -170,7 +168,7 @@ fn vectors_mean_what_their_components_mean() {
             (sync.from.instruction, sync.to.instruction) = (None, None);
         }
         let predict_test = |test: &Test| {
-            predict(test, &models[index], &NO_LIMIT).map_err(|e| TestCaseError::fail(e.to_string()))
+            predict(test, &models[index], &UNLIMITED).map_err(|e| TestCaseError::fail(e.to_string()))
         };
         let (vectors, components) = (predict_test(&test)?, predict_test(&common::split_vectors(&test))?);
         prop_assert_eq!(vectors.race, components.race, "{}", litmus::print(&test));
@@ -272,7 +270,7 @@ fn sequential_outcomes_of_sizes_and_hosts_are_allowed() {
         |mut test| {
             // An interleaving may contradict the order of submissions or calls.
             test.system_sync.clear();
-            let prediction = match predict(&test, &model, &NO_LIMIT) {
+            let prediction = match predict(&test, &model, &UNLIMITED) {
                 Err(PredictError::NotAvailable { .. }) => return Ok(()),
                 answer => answer.map_err(|e| TestCaseError::fail(e.to_string()))?,
             };
@@ -295,7 +293,7 @@ fn queries_on_random_files() {
     let answers = std::cell::RefCell::new([0u32; 3]);
     check_cases((cases, rng_seed), &(common::khronos(), 0..models.len()), |(test, index)| {
         let model = &models[index];
-        let fast = model::answer_queries(&test, model, Some(model), &NO_LIMIT)
+        let fast = model::answer_queries(&test, model, Some(model), &UNLIMITED)
             .map_err(|e| TestCaseError::fail(e.to_string()))?;
         for (query, fast) in test.khronos.iter().flat_map(|k| &k.queries).zip(fast) {
             let slow = naive::has_execution(&test, model, query, MAX_EXECUTIONS)
@@ -324,7 +322,7 @@ fn sequential_machine_agrees_with_sc() {
         &prop_oneof![3 => common::test(), 1 => common::vectors(false), 1 => common::undefined()],
         |test| {
             let prediction =
-                predict(&test, &model, &NO_LIMIT).map_err(|e| TestCaseError::fail(e.to_string()))?;
+                predict(&test, &model, &UNLIMITED).map_err(|e| TestCaseError::fail(e.to_string()))?;
             for (outcome, predicted) in &prediction.outcomes {
                 prop_assert_eq!(
                     predicted.allowed,
@@ -350,7 +348,7 @@ fn the_corpus() {
         let judging = models.iter().filter(|model| model.supports_dialect(test.dialect));
         for model in judging.skip(number % share).step_by(share) {
             // Other tools do not support this feature, so only the texts of the specification decide.
-            if let Err(model::PredictError::NotAvailable { what }) = predict(&test, model, &NO_LIMIT) {
+            if let Err(model::PredictError::NotAvailable { what }) = predict(&test, model, &UNLIMITED) {
                 assert!(!model.name().starts_with("vulkan"), "{} under {}: {what}", entry.id, model.name());
                 refused += 1;
                 continue;

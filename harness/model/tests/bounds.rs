@@ -1,7 +1,7 @@
 //! Tests of the bounds: sizes, time, loops, and control barriers that block.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::oracle::shipped;
+use crate::oracle::{UNLIMITED, shipped};
 use std::fmt::Write;
 
 use litmus::{Observable, Outcome, Prediction, Race, Test, ThreadId, Value};
@@ -14,12 +14,10 @@ fn parse_test(text: &str) -> Test {
     litmus::parse(text, "test").unwrap()
 }
 
-const UNLIMITED: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
-
 /// Returns the allowed outcomes as lists of numbers, checked against the naive enumerator.
 fn allowed_outcomes(test: &Test, name: &str, unroll: u32) -> Vec<Vec<u64>> {
     let model = shipped(name);
-    let prediction = predict(test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll }).unwrap();
+    let prediction = predict(test, &model, &PredictOptions { unroll, ..UNLIMITED }).unwrap();
     let oracle = naive::enumerate(test, &model, unroll, 1_000_000).unwrap().expect("a small test");
     let kept = prediction.outcomes.iter().filter(|(_, says)| says.allowed).map(|(outcome, _)| outcome);
     let outcomes: Vec<&Outcome> = kept.collect();

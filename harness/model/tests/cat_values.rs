@@ -14,60 +14,77 @@ const CLASSES: u8 = 2;
 type Events = BTreeSet<usize>;
 type Pairs = BTreeSet<(usize, usize)>;
 
-#[derive(Clone, Debug)]
-enum SetExpression {
-    Zero,
-    Universe,
-    Base(usize),
-    Accesses(u8),
-    Operations(u8),
-    Union(Box<[SetExpression; 2]>),
-    Intersection(Box<[SetExpression; 2]>),
-    Difference(Box<[SetExpression; 2]>),
-    Complement(Box<SetExpression>),
-    Domain(Box<Expression>),
-    Range(Box<Expression>),
-}
-
-/// An expression for a relation.
+/// An expression for a set or a relation. The value of a set is its identity relation.
 #[derive(Clone, Debug)]
 enum Expression {
-    Zero,
-    Identity,
-    Base(usize),
-    /// The name that `let rec` defines.
-    Recursive,
-    On(Box<SetExpression>),
-    Product(Box<[SetExpression; 2]>),
-    Union(Box<[Expression; 2]>),
-    Intersection(Box<[Expression; 2]>),
-    Difference(Box<[Expression; 2]>),
-    Sequence(Box<[Expression; 2]>),
-    Complement(Box<Expression>),
-    Inverse(Box<Expression>),
-    Plus(Box<Expression>),
-    Star(Box<Expression>),
-    Optional(Box<Expression>),
-    Immediate(Box<Expression>),
+    Name(&'static str),
+    Unary(&'static Unary, Box<Expression>),
+    Binary(&'static Binary, Box<[Expression; 2]>),
 }
 
-fn sets(relations: BoxedStrategy<Expression>) -> BoxedStrategy<SetExpression> {
+/// An operation on one value: its text around that of the operand, and its meaning.
+type Unary = ([&'static str; 2], fn(&Pairs) -> Pairs);
+/// An operation on two values: its sign, and its meaning.
+type Binary = (&'static str, fn(&Pairs, &Pairs) -> Pairs);
+
+// Without context, `~0` is the full relation, not the full set.
+const SET_COMPLEMENT: Unary = (["(~(", " | domain(0)))"], |s| without(&identity(), s));
+const DOMAIN: Unary = (["domain(", ")"], |r| r.iter().map(|(x, _)| (*x, *x)).collect());
+const RANGE: Unary = (["range(", ")"], |r| r.iter().map(|(_, y)| (*y, *y)).collect());
+const ON: Unary = (["[", "]"], Pairs::clone);
+const COMPLEMENT: Unary = (["(~", ")"], |r| without(&full(), r));
+const INVERSE: Unary = (["", "^-1"], |r| r.iter().map(|(x, y)| (*y, *x)).collect());
+const PLUS: Unary = (["(", ")+"], plus);
+const STAR: Unary = (["(", "*)"], |r| union(&plus(r), &identity()));
+const OPTIONAL: Unary = (["(", ")?"], |r| union(r, &identity()));
+const IMMEDIATE: Unary = (["imm(", ")"], |r| without(r, &compose(r, &plus(r))));
+
+const UNION: Binary = ("|", union);
+const INTERSECTION: Binary = ("&", |a, b| a.intersection(b).copied().collect());
+const DIFFERENCE: Binary = ("\\", without);
+const SEQUENCE: Binary = (";", compose);
+const PRODUCT: Binary = ("*", |a, b| compose(&compose(a, &full()), b));
+
+fn apply_one(operation: &'static Unary) -> impl Fn(Expression) -> Expression + Clone {
+    move |operand| Expression::Unary(operation, Box::new(operand))
+}
+
+fn apply_two(operation: &'static Binary) -> impl Fn((Expression, Expression)) -> Expression + Clone {
+    move |(a, b)| Expression::Binary(operation, Box::new([a, b]))
+}
+
+/// The names of sets by their number of classes, each kind as often as the others.
+const SET_NAMES: [&str; 15] = [
+    "0",
+    "0",
+    "0",
+    "_",
+    "_",
+    "_",
+    "A",
+    "B",
+    "none",
+    "accesses0",
+    "accesses1",
+    "accesses01",
+    "operations0",
+    "operations1",
+    "operations01",
+];
+
+fn sets(relations: &BoxedStrategy<Expression>) -> BoxedStrategy<Expression> {
     let leaf = prop_oneof![
-        Just(SetExpression::Zero),
-        Just(SetExpression::Universe),
-        (0..SETS.len()).prop_map(SetExpression::Base),
-        (1..4_u8).prop_map(SetExpression::Accesses),
-        (1..4_u8).prop_map(SetExpression::Operations),
-        relations.clone().prop_map(|r| SetExpression::Domain(Box::new(r))),
-        relations.prop_map(|r| SetExpression::Range(Box::new(r))),
+        5 => proptest::sample::select(&SET_NAMES[..]).prop_map(Expression::Name),
+        1 => relations.clone().prop_map(apply_one(&DOMAIN)),
+        1 => relations.clone().prop_map(apply_one(&RANGE)),
     ];
     leaf.prop_recursive(2, 8, 2, |inner| {
-        let two = || (inner.clone(), inner.clone()).prop_map(|(a, b)| Box::new([a, b]));
+        let two = || (inner.clone(), inner.clone());
         prop_oneof![
-            two().prop_map(SetExpression::Union),
-            two().prop_map(SetExpression::Intersection),
-            two().prop_map(SetExpression::Difference),
-            inner.prop_map(|a| SetExpression::Complement(Box::new(a))),
+            two().prop_map(apply_two(&UNION)),
+            two().prop_map(apply_two(&INTERSECTION)),
+            two().prop_map(apply_two(&DIFFERENCE)),
+            inner.prop_map(apply_one(&SET_COMPLEMENT)),
         ]
     })
     .boxed()
@@ -75,101 +92,62 @@ fn sets(relations: BoxedStrategy<Expression>) -> BoxedStrategy<SetExpression> {
 
 fn relation_leaf(recursive: bool) -> BoxedStrategy<Expression> {
     let plain = prop_oneof![
-        1 => Just(Expression::Zero),
-        2 => Just(Expression::Identity),
-        8 => (0..RELATIONS.len()).prop_map(Expression::Base),
+        1 => Just(Expression::Name("0")),
+        2 => Just(Expression::Name("id")),
+        8 => proptest::sample::select(&RELATIONS[..]).prop_map(Expression::Name),
     ];
-    if recursive { prop_oneof![2 => plain, 1 => Just(Expression::Recursive)].boxed() } else { plain.boxed() }
+    match recursive {
+        // The name that `let rec` defines.
+        true => prop_oneof![2 => plain, 1 => Just(Expression::Name("defined"))].boxed(),
+        false => plain.boxed(),
+    }
 }
 
 /// Expressions of every form; in a recursive definition, only monotone ones.
 fn relations(recursive: bool) -> BoxedStrategy<Expression> {
     relation_leaf(recursive)
         .prop_recursive(4, 24, 2, move |inner| {
-            let two = || (inner.clone(), inner.clone()).prop_map(|(a, b)| Box::new([a, b]));
-            let one = || inner.clone().prop_map(Box::new);
+            let two = || (inner.clone(), inner.clone());
             let constant = relation_leaf(false);
-            let set = || sets(relation_leaf(false));
+            let set = || sets(&constant);
             let monotone = prop_oneof![
-                set().prop_map(|s| Expression::On(Box::new(s))),
-                (set(), set()).prop_map(|(a, b)| Expression::Product(Box::new([a, b]))),
-                two().prop_map(Expression::Union),
-                two().prop_map(Expression::Intersection),
-                two().prop_map(Expression::Sequence),
-                (inner.clone(), constant).prop_map(|(a, b)| Expression::Difference(Box::new([a, b]))),
-                one().prop_map(Expression::Inverse),
-                one().prop_map(Expression::Plus),
-                one().prop_map(Expression::Star),
-                one().prop_map(Expression::Optional),
+                set().prop_map(apply_one(&ON)),
+                (set(), set()).prop_map(apply_two(&PRODUCT)),
+                two().prop_map(apply_two(&UNION)),
+                two().prop_map(apply_two(&INTERSECTION)),
+                two().prop_map(apply_two(&SEQUENCE)),
+                (inner.clone(), constant.clone()).prop_map(apply_two(&DIFFERENCE)),
+                inner.clone().prop_map(apply_one(&INVERSE)),
+                inner.clone().prop_map(apply_one(&PLUS)),
+                inner.clone().prop_map(apply_one(&STAR)),
+                inner.clone().prop_map(apply_one(&OPTIONAL)),
             ];
             if recursive {
-                monotone.boxed()
-            } else {
-                prop_oneof![
-                    8 => monotone,
-                    1 => two().prop_map(Expression::Difference),
-                    1 => one().prop_map(Expression::Complement),
-                    1 => one().prop_map(Expression::Immediate),
-                    // The forms that simplifications match are rarely drawn otherwise.
-                    1 => one().prop_map(|r| {
-                        let closure = Expression::Plus(r.clone());
-                        let longer = Expression::Sequence(Box::new([(*r).clone(), closure]));
-                        Expression::Difference(Box::new([*r, longer]))
-                    }),
-                    1 => one().prop_map(|r| {
-                        let star = Expression::Star(r.clone());
-                        Expression::Sequence(Box::new([star, *r]))
-                    }),
-                ]
-                .boxed()
+                return monotone.boxed();
             }
+            prop_oneof![
+                8 => monotone,
+                1 => two().prop_map(apply_two(&DIFFERENCE)),
+                1 => inner.clone().prop_map(apply_one(&COMPLEMENT)),
+                1 => inner.clone().prop_map(apply_one(&IMMEDIATE)),
+                // The forms that simplifications match are rarely drawn otherwise.
+                1 => inner.clone().prop_map(|r| {
+                    let longer = apply_two(&SEQUENCE)((r.clone(), apply_one(&PLUS)(r.clone())));
+                    apply_two(&DIFFERENCE)((r, longer))
+                }),
+                1 => inner.clone().prop_map(|r| apply_two(&SEQUENCE)((apply_one(&STAR)(r.clone()), r))),
+            ]
+            .boxed()
         })
         .boxed()
 }
 
-fn mask_text(mask: u8) -> String {
-    let classes: Vec<String> =
-        (0..CLASSES).filter(|class| mask & (1 << class) != 0).map(|c| c.to_string()).collect();
-    classes.concat()
+fn union(a: &Pairs, b: &Pairs) -> Pairs {
+    a.union(b).copied().collect()
 }
 
-impl SetExpression {
-    fn text(&self) -> String {
-        match self {
-            SetExpression::Zero => "0".into(),
-            SetExpression::Universe => "_".into(),
-            SetExpression::Base(index) => SETS[*index].into(),
-            SetExpression::Accesses(classes) => format!("accesses{}", mask_text(*classes)),
-            SetExpression::Operations(classes) => format!("operations{}", mask_text(*classes)),
-            SetExpression::Union(pair) => format!("({} | {})", pair[0].text(), pair[1].text()),
-            SetExpression::Intersection(pair) => format!("({} & {})", pair[0].text(), pair[1].text()),
-            SetExpression::Difference(pair) => format!("({} \\ {})", pair[0].text(), pair[1].text()),
-            // Without context, `~0` is the full relation, not the full set.
-            SetExpression::Complement(inner) => format!("(~({} | domain(0)))", inner.text()),
-            SetExpression::Domain(inner) => format!("domain({})", inner.text()),
-            SetExpression::Range(inner) => format!("range({})", inner.text()),
-        }
-    }
-
-    fn value(&self, world: &World, defined: &Pairs) -> Events {
-        let both = |pair: &[SetExpression; 2]| (pair[0].value(world, defined), pair[1].value(world, defined));
-        match self {
-            SetExpression::Zero => Events::new(),
-            SetExpression::Universe => (0..EVENTS).collect(),
-            SetExpression::Base(index) => world.sets[*index].clone(),
-            SetExpression::Accesses(classes) => world.accesses(*classes),
-            SetExpression::Operations(classes) => world.operations(*classes),
-            SetExpression::Union(pair) => both(pair).0.union(&both(pair).1).copied().collect(),
-            SetExpression::Intersection(pair) => both(pair).0.intersection(&both(pair).1).copied().collect(),
-            SetExpression::Difference(pair) => both(pair).0.difference(&both(pair).1).copied().collect(),
-            SetExpression::Complement(inner) => {
-                let inner = inner.value(world, defined);
-                (0..EVENTS).filter(|event| !inner.contains(event)).collect()
-            }
-            SetExpression::Domain(inner) => inner.value(world, defined).iter().map(|(x, _)| *x).collect(),
-            SetExpression::Range(inner) => inner.value(world, defined).iter().map(|(_, y)| *y).collect(),
-        }
-    }
+fn without(a: &Pairs, b: &Pairs) -> Pairs {
+    a.difference(b).copied().collect()
 }
 
 fn compose(r: &Pairs, s: &Pairs) -> Pairs {
@@ -179,7 +157,7 @@ fn compose(r: &Pairs, s: &Pairs) -> Pairs {
 fn plus(r: &Pairs) -> Pairs {
     let mut closure = r.clone();
     loop {
-        let longer: Pairs = closure.union(&compose(&closure, r)).copied().collect();
+        let longer = union(&closure, &compose(&closure, r));
         if longer == closure {
             return closure;
         }
@@ -197,25 +175,10 @@ fn identity() -> Pairs {
 
 impl Expression {
     fn text(&self) -> String {
-        let two =
-            |pair: &[Expression; 2], sign: &str| format!("({} {sign} {})", pair[0].text(), pair[1].text());
         match self {
-            Expression::Zero => "0".into(),
-            Expression::Identity => "id".into(),
-            Expression::Base(index) => RELATIONS[*index].into(),
-            Expression::Recursive => "defined".into(),
-            Expression::On(set) => format!("[{}]", set.text()),
-            Expression::Product(pair) => format!("({} * {})", pair[0].text(), pair[1].text()),
-            Expression::Union(pair) => two(pair, "|"),
-            Expression::Intersection(pair) => two(pair, "&"),
-            Expression::Difference(pair) => two(pair, "\\"),
-            Expression::Sequence(pair) => two(pair, ";"),
-            Expression::Complement(inner) => format!("(~{})", inner.text()),
-            Expression::Inverse(inner) => format!("{}^-1", inner.text()),
-            Expression::Plus(inner) => format!("({})+", inner.text()),
-            Expression::Star(inner) => format!("({}*)", inner.text()),
-            Expression::Optional(inner) => format!("({})?", inner.text()),
-            Expression::Immediate(inner) => format!("imm({})", inner.text()),
+            Expression::Name(name) => (*name).to_owned(),
+            Expression::Unary(([before, after], _), operand) => format!("{before}{}{after}", operand.text()),
+            Expression::Binary((sign, _), pair) => format!("({} {sign} {})", pair[0].text(), pair[1].text()),
         }
     }
 
@@ -227,31 +190,12 @@ impl Expression {
     }
 
     fn value(&self, world: &World, defined: &Pairs) -> Pairs {
-        let value = |inner: &Expression| inner.value(world, defined);
         match self {
-            Expression::Zero => Pairs::new(),
-            Expression::Identity => identity(),
-            Expression::Base(index) => world.relations[*index].clone(),
-            Expression::Recursive => defined.clone(),
-            Expression::On(set) => set.value(world, defined).iter().map(|x| (*x, *x)).collect(),
-            Expression::Product(pair) => {
-                let (sources, targets) = (pair[0].value(world, defined), pair[1].value(world, defined));
-                full().into_iter().filter(|(x, y)| sources.contains(x) && targets.contains(y)).collect()
-            }
-            Expression::Union(pair) => value(&pair[0]).union(&value(&pair[1])).copied().collect(),
-            Expression::Intersection(pair) => {
-                value(&pair[0]).intersection(&value(&pair[1])).copied().collect()
-            }
-            Expression::Difference(pair) => value(&pair[0]).difference(&value(&pair[1])).copied().collect(),
-            Expression::Sequence(pair) => compose(&value(&pair[0]), &value(&pair[1])),
-            Expression::Complement(inner) => full().difference(&value(inner)).copied().collect(),
-            Expression::Inverse(inner) => value(inner).iter().map(|(x, y)| (*y, *x)).collect(),
-            Expression::Plus(inner) => plus(&value(inner)),
-            Expression::Star(inner) => plus(&value(inner)).union(&identity()).copied().collect(),
-            Expression::Optional(inner) => value(inner).union(&identity()).copied().collect(),
-            Expression::Immediate(inner) => {
-                let r = value(inner);
-                r.difference(&compose(&r, &plus(&r))).copied().collect()
+            Expression::Name("defined") => defined.clone(),
+            Expression::Name(name) => world.value_of(name),
+            Expression::Unary((_, value), operand) => value(&operand.value(world, defined)),
+            Expression::Binary((_, value), pair) => {
+                value(&pair[0].value(world, defined), &pair[1].value(world, defined))
             }
         }
     }
@@ -267,6 +211,25 @@ struct World {
 }
 
 impl World {
+    fn value_of(&self, name: &str) -> Pairs {
+        let classes = |digits: &str| digits.bytes().fold(0, |mask, class| mask | 1 << (class - b'0'));
+        if let Some(index) = RELATIONS.iter().position(|known| *known == name) {
+            return self.relations[index].clone();
+        }
+        let events = if let Some(digits) = name.strip_prefix("accesses") {
+            self.accesses(classes(digits))
+        } else if let Some(digits) = name.strip_prefix("operations") {
+            self.operations(classes(digits))
+        } else {
+            match (name, SETS.iter().position(|known| *known == name)) {
+                (_, Some(index)) => self.sets[index].clone(),
+                ("0", None) => Events::new(),
+                _ => (0..EVENTS).collect(),
+            }
+        };
+        events.into_iter().map(|event| (event, event)).collect()
+    }
+
     fn accesses(&self, classes: u8) -> Events {
         let matches = |class: &Option<u8>| class.is_some_and(|class| classes & (1 << class) != 0);
         (0..EVENTS).filter(|event| matches(&self.classes[*event].0)).collect()
@@ -354,53 +317,37 @@ fn apply_all(operands: &[Expression]) -> Vec<Expression> {
 }
 
 fn apply_unary(operands: &[Expression]) -> Vec<Expression> {
-    let mut results = Vec::new();
-    for operand in operands {
-        let one = || Box::new(operand.clone());
-        results.extend([
-            Expression::Complement(one()),
-            Expression::Inverse(one()),
-            Expression::Plus(one()),
-            Expression::Star(one()),
-            Expression::Optional(one()),
-            Expression::Immediate(one()),
-            Expression::On(Box::new(SetExpression::Domain(one()))),
-            Expression::On(Box::new(SetExpression::Range(one()))),
-        ]);
-    }
-    results
+    let of_operand = |operand: &Expression| {
+        let operations = [&COMPLEMENT, &INVERSE, &PLUS, &STAR, &OPTIONAL, &IMMEDIATE];
+        let simple = operations.map(|operation| apply_one(operation)(operand.clone()));
+        let ends = [&DOMAIN, &RANGE].map(|end| apply_one(&ON)(apply_one(end)(operand.clone())));
+        simple.into_iter().chain(ends)
+    };
+    operands.iter().flat_map(of_operand).collect()
 }
 
 /// Returns every binary operation on an operand of the first list and one of the second.
 fn apply_binary(left: &[Expression], right: &[Expression]) -> Vec<Expression> {
-    let two = |a: &Expression, b: &Expression| Box::new([a.clone(), b.clone()]);
-    left.iter()
-        .flat_map(|a| right.iter().map(move |b| (a, b)))
-        .flat_map(|(a, b)| {
-            [
-                Expression::Union(two(a, b)),
-                Expression::Intersection(two(a, b)),
-                Expression::Difference(two(a, b)),
-                Expression::Sequence(two(a, b)),
-            ]
-        })
-        .collect()
+    let pairs = left.iter().flat_map(|a| right.iter().map(move |b| (a, b)));
+    let of_pair = |(a, b): (&Expression, &Expression)| {
+        let operations = [&UNION, &INTERSECTION, &DIFFERENCE, &SEQUENCE];
+        operations.map(|operation| apply_two(operation)((a.clone(), b.clone())))
+    };
+    pairs.flat_map(of_pair).collect()
 }
 
 /// The forms that simplifications match are rarely drawn, so this test tries all small expressions.
 #[test]
 fn small_expressions() {
-    let base = |index| SetExpression::Base(index);
-    let leaves = [
-        Expression::Zero,
-        Expression::Identity,
-        Expression::Base(0),
-        Expression::Base(1),
-        Expression::On(Box::new(base(0))),
-        Expression::On(Box::new(SetExpression::Complement(Box::new(base(1))))),
-        Expression::Product(Box::new([base(0), base(1)])),
-        Expression::Product(Box::new([SetExpression::Universe, SetExpression::Universe])),
-    ];
+    let name = Expression::Name;
+    let product = apply_two(&PRODUCT);
+    let mut leaves = ["0", "id", "r", "s"].map(name).to_vec();
+    leaves.extend([
+        apply_one(&ON)(name("A")),
+        apply_one(&ON)(apply_one(&SET_COMPLEMENT)(name("B"))),
+        product((name("A"), name("B"))),
+        product((name("_"), name("_"))),
+    ]);
     let small = apply_all(&leaves);
     // Every operation on one small operand, and every pair of a small operand and a leaf.
     let mut expressions = small.clone();

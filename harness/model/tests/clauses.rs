@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use crate::mutant_programs;
+use crate::oracle::UNLIMITED;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,7 +15,7 @@ use model::mutation::{
     list_surviving_mutants,
 };
 use model::synthesis::{collect_comparison_tests, count_operations, weaken_test};
-use model::{BASE_RELATIONS, BASE_SETS, Budget, Model, PredictOptions, PredictionSummary, predict_summary};
+use model::{BASE_RELATIONS, BASE_SETS, Model, PredictionSummary, predict_summary};
 
 fn tests() -> Vec<(String, Test)> {
     let entries = litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only_tests());
@@ -104,8 +105,6 @@ fn clauses_have_a_statement_or_a_reason() {
         }
     }
 }
-
-const UNLIMITED: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
 
 /// Returns the tests in the dialect of a model with their verdicts, small ones first.
 fn judge_tests(model: &Model) -> Vec<(String, Test, PredictionSummary)> {

@@ -1,9 +1,10 @@
 //! The expectations of each corpus test agree with the models.
 
+use crate::oracle::UNLIMITED;
 use std::collections::BTreeMap;
 
 use litmus::{Dialect, QuestionKind, Reachability, Test};
-use model::{Budget, Model, PredictOptions, predict_with_growing_bound};
+use model::{Model, predict_with_growing_bound};
 
 #[test]
 fn expectations_hold() {
@@ -11,7 +12,6 @@ fn expectations_hold() {
         .iter()
         .map(|(name, _)| (*name, Model::shipped(name).expect("a shipped model").unwrap()))
         .collect();
-    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     let mut wrong = Vec::new();
     let mut checked = 0;
     for entry in litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only_tests()) {
@@ -31,7 +31,7 @@ fn expectations_hold() {
                 wrong.push(format!("{}: no model {}", entry.id, expectation.model));
                 continue;
             };
-            let prediction = predict_with_growing_bound(&test, model, &options)
+            let prediction = predict_with_growing_bound(&test, model, &UNLIMITED)
                 .unwrap_or_else(|e| panic!("{}: {e}", entry.id));
             let seen = match test.question.as_ref().map(|q| q.kind) {
                 Some(QuestionKind::Forall) => prediction.can_miss_condition,
@@ -48,7 +48,7 @@ fn expectations_hold() {
             let race = match &test.filter {
                 Some(_) if lowered => {
                     let program = Test { filter: None, ..test.clone() };
-                    predict_with_growing_bound(&program, model, &options)
+                    predict_with_growing_bound(&program, model, &UNLIMITED)
                         .unwrap_or_else(|e| panic!("{}: {e}", entry.id))
                         .race
                 }

@@ -4,12 +4,13 @@
 //! `docs/explanation/disagreements.md` are computed. `VK_LITMUS_BLESS=1` rewrites the page.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+use crate::oracle::UNLIMITED;
 use std::fmt::Write;
 use std::path::Path;
 
 use litmus::{Race, Test};
 use model::synthesis::{ConditionVerdict, classify_condition};
-use model::{Budget, Model, PredictError, PredictOptions, predict_summary};
+use model::{Model, PredictError, predict_summary};
 
 const MODELS: &[&str] = &["vulkan", "vulkan-2024", "vulkan-1.2", "vulkan-2019", "khronos-alloy", "dartagnan"];
 
@@ -45,8 +46,7 @@ fn test_of(id: &str) -> Test {
 
 /// Returns the verdict on the outcome, and on races.
 fn verdict_text(model: &Model, test: &Test) -> String {
-    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
-    let verdict = match predict_summary(test, model, &options) {
+    let verdict = match predict_summary(test, model, &UNLIMITED) {
         Ok(verdict) => verdict,
         Err(PredictError::NotAvailable { .. }) => return "not expressible".to_owned(),
         Err(error) => panic!("{}: {error}", test.name),

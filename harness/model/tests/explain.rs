@@ -1,7 +1,7 @@
 //! Explanations of the corpus: they agree with the predictions, cycles close, and suggested fixes work.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use crate::oracle::shipped;
+use crate::oracle::{UNLIMITED, shipped};
 use std::collections::BTreeSet;
 
 use litmus::{QuestionKind, Race, Test, corpus};
@@ -34,7 +34,7 @@ fn is_path(broken: &BrokenAxiom) -> bool {
 }
 
 fn check(id: &str, test: &Test, model: &Model) -> Explanation {
-    let prediction = predict(test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
+    let prediction = predict(test, model, &UNLIMITED).unwrap();
     let explanation = explain_outcome(test, model, &unlimited_options()).unwrap();
     assert_eq!(explanation.race, prediction.race, "{id}");
     assert_eq!(explanation.found_race.is_some(), prediction.race == Race::Racy, "{id}");
@@ -79,7 +79,7 @@ fn explanations_agree_with_predictions() {
                 continue;
             }
             // Only the models of the Vulkan texts support hosts, parts of locations and similar features.
-            let predicted = predict(&test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 });
+            let predicted = predict(&test, &model, &UNLIMITED);
             if name != "vulkan" && matches!(predicted, Err(PredictError::NotAvailable { .. })) {
                 continue;
             }
@@ -107,7 +107,7 @@ fn fixes_work_and_are_minimal() {
     let vulkan = shipped("vulkan");
     let race = |text: &str| {
         let test = litmus::parse(text, "changed").unwrap();
-        predict(&test, &vulkan, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap().race
+        predict(&test, &vulkan, &UNLIMITED).unwrap().race
     };
     let mut mended = 0;
     for id in [
@@ -139,9 +139,7 @@ fn fixes_work_and_are_minimal() {
         let stronger = apply_changes(text, &all);
         assert_eq!(race(&stronger), Race::Free, "{id}: {stronger}");
         let test = litmus::parse(&stronger, "changed").unwrap();
-        let meets = predict(&test, &vulkan, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 })
-            .unwrap()
-            .can_meet_condition;
+        let meets = predict(&test, &vulkan, &UNLIMITED).unwrap().can_meet_condition;
         assert_eq!(*allowed, meets, "{id}");
         for left_out in 0..all.len() {
             let mut some = all.clone();
@@ -163,7 +161,6 @@ fn reasons_forbid_their_outcome_and_are_minimal() {
         find_forbidding_fix: true,
         ..ExplainOptions::default()
     };
-    let unlimited = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     let mut found = 0;
     for id in ["mp/MP+rlx-rlx", "mp/MP+plain", "isa2/ISA2+rlx-rlx-rlx", "wrc/WRC+rlx-rlx-rlx"] {
         let (test, text) = test_of(id);
@@ -174,7 +171,7 @@ fn reasons_forbid_their_outcome_and_are_minimal() {
         let all: Vec<&InstructionChange> = changes.iter().collect();
         let race_and_answer = |changes: &[&InstructionChange]| {
             let test = litmus::parse(&apply_changes(text, changes), "changed").unwrap();
-            let prediction = predict(&test, &vulkan, &unlimited).unwrap();
+            let prediction = predict(&test, &vulkan, &UNLIMITED).unwrap();
             (prediction.race, prediction.can_meet_condition)
         };
         assert_eq!(race_and_answer(&all), (Race::Free, Some(false)), "{id}");

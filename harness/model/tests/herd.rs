@@ -5,6 +5,7 @@
 //! classes.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use crate::oracle::UNLIMITED;
 use crate::vocabulary;
 
 use std::collections::BTreeSet;
@@ -16,7 +17,7 @@ use litmus::{
     Access, AccessKind, ArithmeticOperation, Compute, InstructionKind, LocationInit, Observable, Operand,
     Order, Race, RegisterInit, RmwOperation, Term, Test, Thread,
 };
-use model::{Budget, Model, PredictError, PredictOptions, predict};
+use model::{Model, PredictError, predict};
 
 /// Models of herd's library that herd can evaluate on C programs.
 const MODELS: &[&str] = &[
@@ -45,8 +46,6 @@ const MODELS: &[&str] = &[
     "mips-tso",
     "simple-arm",
 ];
-
-const OPTIONS: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
 
 /// Values that depend on themselves: herd keeps them as unknowns (`S8`) or drops the execution; here they are
 /// numbers that the program can compute.
@@ -217,7 +216,7 @@ fn run_herd(model: &Path, test: &Path) -> HerdAnswer {
 fn run_model(model: &Model, test: &Test) -> HerdAnswer {
     let whole = (0..test.locations.len()).map(|index| Term::Location(litmus::LocationId(index as u16), 0));
     let test = Test { listed_terms: whole.collect(), filter: None, question: None, ..test.clone() };
-    let prediction = predict(&test, model, &OPTIONS).unwrap();
+    let prediction = predict(&test, model, &UNLIMITED).unwrap();
     assert!(prediction.complete, "{}", test.name);
     let allowed = prediction.outcomes.iter().filter(|(_, predicted)| predicted.allowed);
     let states = allowed
@@ -292,7 +291,8 @@ fn forms_of_herd_equal_their_expansion() {
     for entry in litmus::corpus::tests() {
         let test =
             litmus::parse(entry.text, &entry.id).unwrap_or_else(|error| panic!("{}: {error:?}", entry.id));
-        let (Ok(one), Ok(other)) = (predict(&test, &by_forms, &OPTIONS), predict(&test, &plainly, &OPTIONS))
+        let (Ok(one), Ok(other)) =
+            (predict(&test, &by_forms, &UNLIMITED), predict(&test, &plainly, &UNLIMITED))
         else {
             continue;
         };
@@ -343,7 +343,7 @@ fn models_of_herd_load_unchanged_and_answer_as_in_herd() {
         let text = (test.dialect == litmus::Dialect::Vulkan).then(|| print_c_program(&test)).flatten();
         // Only the models of the Vulkan texts have events for some accesses and scopes.
         let known = Model::shipped("sc").unwrap().unwrap();
-        if let Err(PredictError::NotAvailable { .. }) = predict(&test, &known, &OPTIONS) {
+        if let Err(PredictError::NotAvailable { .. }) = predict(&test, &known, &UNLIMITED) {
             continue;
         }
         if let Some(text) = text {

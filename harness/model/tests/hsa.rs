@@ -2,7 +2,7 @@
 //! compared with the naive enumerator.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use crate::oracle::{assert_agreement, check_cases, shipped, soak_cases};
+use crate::oracle::{UNLIMITED, assert_agreement, check_cases, shipped, soak_cases};
 use crate::{hsa_oracle, random};
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use litmus::{
     AccessKind, Dialect, MemoryAccess, Operand, Outcome, Prediction, Race, RmwOperation, Test, Undefinedness,
 };
-use model::{Budget, Model, PredictError, PredictOptions, naive, predict};
+use model::{Model, PredictError, PredictOptions, naive, predict};
 use proptest::prelude::*;
 
 fn hsa() -> Model {
@@ -19,7 +19,7 @@ fn hsa() -> Model {
 }
 
 fn predict_unlimited(test: &Test, model: &Model) -> Prediction {
-    let prediction = predict(test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
+    let prediction = predict(test, model, &UNLIMITED).unwrap();
     assert!(prediction.complete, "{}", test.name);
     prediction
 }
@@ -196,7 +196,7 @@ fn engine_and_naive_enumerator_agree_on_random_tests() {
             .map_err(|errors| TestCaseError::fail(format!("{:?}\n{text}", errors.messages())))?;
         let slow = naive::enumerate(&test, &model, 1, 20_000).unwrap();
         let Some(slow) = slow else { return Ok(()) };
-        let fast = predict(&test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
+        let fast = predict(&test, &model, &UNLIMITED).unwrap();
         assert_agreement(&test, &fast, &slow, true)?;
         prop_assert_eq!(fast.undefinedness, slow.level, "{}", text);
         compared.set(compared.get() + 1);
@@ -229,7 +229,7 @@ fn literal_answer(test: &Test) -> Option<hsa_oracle::HsaAnswer> {
 
 /// Returns the answer of the engine, if it lists all outcomes (at most 65,536).
 fn engine_answer(test: &Test, model: &Model) -> Option<hsa_oracle::HsaAnswer> {
-    let prediction = predict(test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
+    let prediction = predict(test, model, &UNLIMITED).unwrap();
     if !prediction.complete {
         return None;
     }

@@ -6,12 +6,12 @@
 //! the models.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use crate::oracle::shipped;
+use crate::oracle::{UNLIMITED, shipped};
 use litmus::{
     Access, ControlBarrier, Dialect, InstructionKind, LocationInit, Order, Prediction, Race, RmwOperation,
     Scope, Semantics, StorageClass, StorageClassSet, Test,
 };
-use model::{Budget, Model, PredictError, PredictOptions, predict};
+use model::{Model, PredictError, predict};
 
 /// Returns native tests of the corpus and those of other languages, with their ids: one in `share` of each folder.
 fn tests(share: usize) -> Vec<(String, Test)> {
@@ -26,7 +26,7 @@ fn tests(share: usize) -> Vec<(String, Test)> {
 
 /// Returns `None` for a test that the model refuses.
 fn predict_if_supported(test: &Test, model: &Model) -> Option<Prediction> {
-    match predict(test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }) {
+    match predict(test, model, &UNLIMITED) {
         Ok(prediction) => Some(prediction),
         Err(PredictError::NotAvailable { .. } | PredictError::TwoStorageClasses { .. }) => None,
         Err(error) => panic!("{}: {error}", test.name),

@@ -1,7 +1,7 @@
 //! HSA tests lowered to Vulkan: the verdicts of both models, in a table and on random tests.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use crate::oracle::{check_cases, shipped, soak_cases};
+use crate::oracle::{UNLIMITED, check_cases, shipped, soak_cases};
 use crate::random;
 
 use std::cell::{Cell, RefCell};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use litmus::{LoweredTest, LoweringError, Prediction, Test, lower_to_vulkan};
-use model::{Budget, Model, PredictOptions, predict};
+use model::{Model, predict};
 use proptest::prelude::*;
 use results::portability::{HsaComparison, PortabilityClass, compare_predictions};
 
@@ -31,7 +31,7 @@ impl LoweringModels {
 }
 
 fn predict_unlimited(test: &Test, model: &Model) -> Prediction {
-    predict(test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap()
+    predict(test, model, &UNLIMITED).unwrap()
 }
 
 /// Predicts the program as a device executes it: without its filter, which only selects outcomes.

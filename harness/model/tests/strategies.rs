@@ -11,13 +11,11 @@ use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError};
 
 use model::internals::{ExplorationStrategy, predict_with_strategy};
-use model::{Budget, PredictOptions, naive};
+use model::naive;
 
 use crate::common as random;
 use crate::common::waiting::table;
-use crate::oracle::{assert_agreement, check_cases, outcomes_where, shipped};
-
-const NO_LIMIT: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
+use crate::oracle::{UNLIMITED, assert_agreement, check_cases, outcomes_where, shipped};
 
 /// All strategies of the search; `whole_program` compares the encoding with it.
 const SEARCH: ExplorationStrategy = ExplorationStrategy { whole_program: false, ..ExplorationStrategy::FULL };
@@ -41,7 +39,7 @@ fn assert_agrees_on(
     let model = shipped(model);
     check_cases((case_count(cases), RngSeed::Fixed(3)), tests, |test| {
         let Some(slow) = naive::enumerate(&test, &model, 1, 5_000).unwrap() else { return Ok(()) };
-        let fast = predict_with_strategy(&test, &model, &NO_LIMIT, strategy).unwrap();
+        let fast = predict_with_strategy(&test, &model, &UNLIMITED, strategy).unwrap();
         let is_undone = strategy.prefers_decision && !fast.complete && fast.outcomes.is_empty();
         assert_agreement(&test, &fast, &slow, strategy.lists_outcomes && !is_undone)
     });
@@ -90,7 +88,7 @@ fn the_corpus_by_conflicts() {
             continue;
         }
         let predict_with = |ways| {
-            let prediction = predict_with_strategy(&test, &model, &NO_LIMIT, ways).unwrap();
+            let prediction = predict_with_strategy(&test, &model, &UNLIMITED, ways).unwrap();
             (
                 prediction.outcomes,
                 prediction.race,
@@ -143,7 +141,7 @@ fn a_dependency_cycle_with_any_value() {
         let test = litmus::parse(&text, "circle").unwrap();
         let model = shipped("vulkan");
         let slow = naive::enumerate(&test, &model, 1, 5_000).unwrap().unwrap();
-        let fast = predict_with_strategy(&test, &model, &NO_LIMIT, queries(0, true)).unwrap();
+        let fast = predict_with_strategy(&test, &model, &UNLIMITED, queries(0, true)).unwrap();
         let allowed = outcomes_where(&fast, |predicted| predicted.allowed);
         assert_eq!((fast.can_meet_condition, allowed), (Some(false), slow.allowed), "{text}");
         assert!(!slow.thin_air.is_empty(), "{text}");
@@ -302,7 +300,7 @@ fn counters_change_no_answer() {
         check_cases(cases, &slot_tests(), |test| {
             let strategy = ExplorationStrategy { rmw_chains: false, ..ExplorationStrategy::DECIDE_ONLY };
             let outcomes_with = |ways: ExplorationStrategy| {
-                let prediction = predict_with_strategy(&test, &model, &NO_LIMIT, ways).unwrap();
+                let prediction = predict_with_strategy(&test, &model, &UNLIMITED, ways).unwrap();
                 (
                     prediction.race,
                     prediction.race_thin_air,
@@ -419,7 +417,7 @@ fn placements_that_no_scope_distinguishes() {
         check_cases(cases, &tests, |(test, moved)| {
             let strategy = ExplorationStrategy { lists_outcomes: false, ..SEARCH };
             let outcomes_of = |test: &Test| {
-                let prediction = predict_with_strategy(test, &model, &NO_LIMIT, strategy).unwrap();
+                let prediction = predict_with_strategy(test, &model, &UNLIMITED, strategy).unwrap();
                 (prediction.race, prediction.can_meet_condition, prediction.can_miss_condition)
             };
             if outcomes_of(&test) == outcomes_of(&moved) {

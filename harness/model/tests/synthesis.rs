@@ -1,16 +1,14 @@
 //! Synthesized tests are minimal, and distinguishing tests distinguish their models.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use crate::oracle::shipped;
+use crate::oracle::{UNLIMITED, shipped};
 use litmus::{Access, InstructionKind, Reachability, Test};
 use model::mutation::Difference;
 use model::synthesis::{
     ConditionVerdict, Distinction, FormVocabulary, SHAPES, ShapeVariant, TestConstraints, classify_condition,
     count_operations, find_distinctions, find_minimal_tests, placements, weaken_test,
 };
-use model::{Budget, Model, PredictOptions, naive, predict_summary};
-
-const UNLIMITED: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
+use model::{Model, naive, predict_summary};
 
 fn shape_variants(name: &str, level: usize) -> Vec<ShapeVariant> {
     let shape = SHAPES.iter().find(|shape| shape.name == name).unwrap();

@@ -1,12 +1,13 @@
 //! The spin-loop reductions of the engine compared with the naive enumerator, which has none.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use litmus::{Race, Test};
-use model::{Budget, Model, PredictError, PredictOptions, naive, predict, predict_without_outcomes};
+use litmus::{Prediction, Race, Test};
+use model::{Model, PredictError, PredictOptions, naive, predict, predict_without_outcomes};
 use proptest::prelude::Strategy;
 use proptest::test_runner::{RngSeed, TestCaseError};
 
 use crate::common::waiting;
-use crate::oracle::{assert_agreement, check_cases, shipped, soak_cases};
+use crate::oracle::{UNLIMITED, assert_agreement, check_cases, outcomes_where, shipped, soak_cases};
 
 /// Maximum number of candidate executions of the naive enumerator for one test.
 const MAX_EXECUTIONS: u64 = 1_000;
@@ -22,13 +23,12 @@ fn compare(test: &Test, model: &Model) -> Result<Option<Race>, TestCaseError> {
     let Some(slow) = naive::enumerate(test, model, 1, MAX_EXECUTIONS).map_err(failed)? else {
         return Ok(None);
     };
-    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     let unasked = Test { question: None, ..test.clone() };
     for test in [test, &unasked] {
-        let decided = predict_without_outcomes(test, model, &options).map_err(failed)?;
+        let decided = predict_without_outcomes(test, model, &UNLIMITED).map_err(failed)?;
         assert_agreement(test, &decided, &slow, false)?;
     }
-    assert_agreement(test, &predict(test, model, &options).map_err(failed)?, &slow, false)?;
+    assert_agreement(test, &predict(test, model, &UNLIMITED).map_err(failed)?, &slow, false)?;
     Ok(Some(slow.race))
 }
 
@@ -53,13 +53,62 @@ fn threads_that_wait() {
     assert_agrees_on(&waiting::waiting_tests(), "vulkan-2019", 4);
 }
 
+/// Compares the answers for programs that the engine reduces with those for equivalent programs whose loops it unrolls,
+/// each with a loop bound. Returns how many of the compared programs race, and how many do not.
+fn compare_with_unrolled<S: Strategy, A: PartialEq + std::fmt::Debug>(
+    share: u32,
+    parts: &S,
+    programs: impl Fn(S::Value) -> [(Test, u32); 2],
+    answer: impl Fn(&Test, &PredictOptions) -> (Prediction, A),
+) -> (u32, u32) {
+    let (cases, rng_seed) = case_count_and_seed();
+    let (racy, free) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
+    check_cases((cases / share, rng_seed), parts, |parts| {
+        let [reduced, unrolled] = programs(parts);
+        let answer_within =
+            |(test, unroll): &(Test, u32)| answer(test, &PredictOptions { unroll: *unroll, ..UNLIMITED });
+        let (prediction, found) = answer_within(&reduced);
+        // If the engine does not reduce the loop, the loop bound applies.
+        if prediction.truncated_runs > 0 {
+            return Ok(());
+        }
+        let count = if prediction.race == Race::Racy { &racy } else { &free };
+        count.set(count.get() + 1);
+        let (other, expected) = answer_within(&unrolled);
+        let races = [&prediction, &other].map(|prediction| prediction.race == Race::Racy);
+        if races[0] != races[1] || found != expected {
+            let text = litmus::print(&reduced.0);
+            return Err(TestCaseError::fail(format!("{races:?}: {found:?}, not {expected:?}\n{text}")));
+        }
+        Ok(())
+    });
+    println!("{} tests with races and {} without", racy.get(), free.get());
+    (racy.get(), free.get())
+}
+
+/// The answers to the question.
+fn decide(test: &Test, options: &PredictOptions) -> (Prediction, [bool; 2]) {
+    let prediction = predict_without_outcomes(test, &shipped("vulkan"), options).unwrap();
+    let answers = [prediction.can_meet_condition, prediction.can_miss_condition];
+    (prediction, answers.map(|answer| answer == Some(true)))
+}
+
+fn pick(of: &'static [&'static str]) -> impl Strategy<Value = &'static str> + Clone {
+    proptest::sample::select(of)
+}
+
+/// Returns the program with these names and columns, in one workgroup or in one each.
+fn program(names: &str, columns: &[String], together: usize, end: &str) -> Test {
+    let table = waiting::table(columns, |thread| thread * together);
+    let text = format!("VULKAN waiting\n{{ {names} }}\n{table}{end}");
+    litmus::parse(&text, "waiting").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
+}
+
 /// A loop that writes back the value that it read has the same outcomes as its first three iterations.
 ///
 /// The engine recognizes this only for a constant operand, so it unrolls the program with a register.
 #[test]
 fn loops_that_put_a_value_back() {
-    let model = shipped("vulkan");
-    let pick = |of: &'static [&'static str]| proptest::sample::select(of);
     let take = || {
         pick(&[
             "rmw.atom.acq.dv.sc0.semsc0.semvis r0, l, ONE; bne r0, 0, LC00",
@@ -76,49 +125,33 @@ fn loops_that_put_a_value_back() {
     let onlooker =
         pick(&["ld.atom.acq.dv.sc0.semsc0 r0, l; ld.sc0 r1, x", "st.atom.dv.sc0 l, 1", "ld.sc0 r1, x"]);
     let tests = ((take(), inside(), leave()), (take(), inside(), leave()), onlooker, 0..2usize);
-    let (cases, rng_seed) = case_count_and_seed();
-    let share = (cases / 10, rng_seed);
-    let compared = std::cell::Cell::new(0u32);
-    check_cases(share, &tests, |(one, other, onlooker, together)| {
-        let program = |operand: &str| {
+    let programs = |(one, other, onlooker, together): ((_, _, _), (_, _, _), Text, usize)| {
+        [("1", 1), ("r8", 3)].map(|(operand, unroll)| {
             let column = |(take, inside, leave): (&str, &str, &str)| {
                 format!("LC00:; {take}; {inside}; {leave}").replace("ONE", operand)
             };
             let columns = [column(one), column(other), onlooker.to_owned()];
-            let table = waiting::table(&columns, |thread| thread * together);
-            let text = format!("VULKAN back\n{{ l = 0; x = 0; f = 0; P0:r8 = 1; P1:r8 = 1; }}\n{table}");
-            litmus::parse(&text, "back").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
-        };
-        let answer_with = |operand, unroll| {
-            let options = PredictOptions { budget: Budget::UNLIMITED, unroll };
-            let prediction = predict(&program(operand), &model, &options).unwrap();
-            let allowed = prediction.outcomes.iter().filter(|(_, outcome)| outcome.allowed);
-            let allowed: std::collections::BTreeSet<_> =
-                allowed.map(|(outcome, _)| outcome.clone()).collect();
-            (prediction.race == Race::Racy, allowed, prediction.truncated_runs)
-        };
-        let (reduced, unrolled) = (answer_with("1", 1), answer_with("r8", 3));
-        // If the loop writes back another value, the loop bound applies.
-        if reduced.2 > 0 {
-            return Ok(());
-        }
-        compared.set(compared.get() + 1);
-        if (reduced.0, &reduced.1) != (unrolled.0, &unrolled.1) {
-            let text = litmus::print(&program("1"));
-            return Err(TestCaseError::fail(format!("{reduced:?}, not {unrolled:?}\n{text}")));
-        }
-        Ok(())
+            let names = "l = 0; x = 0; f = 0; P0:r8 = 1; P1:r8 = 1;";
+            (program(names, &columns, together, ""), unroll)
+        })
+    };
+    let (racy, free) = compare_with_unrolled(10, &tests, programs, |test, options| {
+        let prediction = predict(test, &shipped("vulkan"), options).unwrap();
+        let allowed = outcomes_where(&prediction, |predicted| predicted.allowed);
+        (prediction, allowed)
     });
-    assert!(compared.get() > cases / 30, "{} were reduced", compared.get());
+    assert!(racy + free > case_count_and_seed().0 / 30, "{} were reduced", racy + free);
 }
+
+type Text = &'static str;
+/// The parts of a program of [`turns_that_may_race_or_store_a_final_value`].
+type TurnParts = (Text, (Text, Text), Text, Text, Text, Text, Text, usize);
 
 /// A loop whose turns leave the registers as they were has the same races and answers as its first three turns.
 ///
 /// The engine recognizes this only if no register counts the turns.
 #[test]
 fn turns_that_may_race_or_store_a_final_value() {
-    let model = shipped("vulkan");
-    let pick = |of: &'static [&'static str]| proptest::sample::select(of);
     let poll = pick(&["ld.atom.acq.dv.sc0.semsc0.semvis r0, f", "ld.atom.dv.sc0 r0, f", "ld.sc0 r0, f"]);
     let turn = || {
         pick(&[
@@ -152,47 +185,22 @@ fn turns_that_may_race_or_store_a_final_value() {
     let end = pick(&["st.sc0 x, 1", "ld.sc0 r2, x", "st.sc0 o, 7", "st.atom.dv.sc0 o, 7", ""]);
     let condition = pick(&["x == 1", "o == 1", "o == 0 /\\ P1:r0 == 1", "o == 7", "P1:r0 == 0"]);
     let tests = (poll, (turn(), turn()), suffix, prefix, wait, end, condition, 0..2usize);
-    let (cases, rng_seed) = case_count_and_seed();
-    let share = (cases / 3, rng_seed);
-    let (racy, free) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
-    check_cases(share, &tests, |(poll, turn, after, before, wait, end, asked, together)| {
-        let program = |count: &str, also: &str| {
+    let programs = |(poll, turn, after, before, wait, end, asked, together): TurnParts| {
+        [("", "", 1), ("add r9, r9, 1", "P0:r9 == 9 \\/ ", 3)].map(|(count, also, unroll)| {
             let turn = format!("{}; {}; {count}", turn.0, turn.1);
             let looping = format!("LC10:; {poll}; beq r0, 1, LC11; {turn}; goto LC10; LC11:; {after}");
             let columns = [looping, format!("{before}; {wait}; {end}")];
-            let table = waiting::table(&columns, |thread| thread * together);
             let names = "x = 0; y = 0; f = 0; o = 0;";
-            let text = format!("VULKAN turns\n{{ {names} }}\n{table}exists ({also}({asked}))");
-            litmus::parse(&text, "turns").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
-        };
-        let decided = |test: &Test, unroll| {
-            let prediction =
-                predict_without_outcomes(test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll })
-                    .unwrap();
-            let answers = (
-                prediction.race == Race::Racy,
-                prediction.can_meet_condition == Some(true),
-                prediction.can_miss_condition == Some(true),
-            );
-            (answers, prediction.truncated_runs)
-        };
-        let reduced = program("", "");
-        let (answers, cut) = decided(&reduced, 1);
-        if cut > 0 {
-            return Ok(());
-        }
-        let count = if answers.0 { &racy } else { &free };
-        count.set(count.get() + 1);
-        let (counted, _) = decided(&program("add r9, r9, 1", "P0:r9 == 9 \\/ "), 3);
-        if answers != counted {
-            let text = litmus::print(&reduced);
-            return Err(TestCaseError::fail(format!("{answers:?}, not {counted:?}\n{text}")));
-        }
-        Ok(())
-    });
-    let (racy, free) = (racy.get(), free.get());
+            (program(names, &columns, together, &format!("exists ({also}({asked}))")), unroll)
+        })
+    };
+    let (racy, free) = compare_with_unrolled(3, &tests, programs, decide);
+    let (cases, _) = case_count_and_seed();
     assert!(racy > cases / 30 && free > cases / 60, "{racy} with races and {free} without were compared");
 }
+
+/// The parts of a program of [`retries_that_store_or_carry_a_value`].
+type RetryParts = (Text, Text, Text, Text, Text, Text, Text, usize);
 
 /// Retry loops that store before each attempt, or carry a value to the next one, have the same races and answers
 /// as their first five turns.
@@ -201,8 +209,6 @@ fn turns_that_may_race_or_store_a_final_value() {
 /// attempts.
 #[test]
 fn retries_that_store_or_carry_a_value() {
-    let model = shipped("vulkan");
-    let pick = |of: &'static [&'static str]| proptest::sample::select(of);
     // The first column before the loop, the second in it.
     let attempt = pick(&[
         "| ld.atom.dv.sc0 r0, t; STORE; rmw.atom.rel.dv.sc0.semsc0.semav.cas r1, t, r0, 9; AGAIN; bne r1, r0, LC10",
@@ -246,46 +252,19 @@ fn retries_that_store_or_carry_a_value() {
         "P0:r0 == 0 /\\ t == 0",
     ]);
     let tests = (attempt, tries, store, suffix, writer, reader, condition, 0..2usize);
-    let (cases, rng_seed) = case_count_and_seed();
-    let share = (cases / 3, rng_seed);
-    let (racy, free) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
-    check_cases(share, &tests, |(attempt, tries, store, suffix, writer, reader, condition, together)| {
-        let program = |also: &str| {
+    let programs = |(attempt, tries, store, suffix, writer, reader, condition, together): RetryParts| {
+        let reduced_unroll = if tries.contains("beq") { 4 } else { 2 };
+        [("", reduced_unroll), ("P0:r9 == 19 \\/ ", 5)].map(|(also, unroll)| {
             let again = format!("add r9, r9, 1; {tries}");
             let attempt = attempt.replace("STORE", store).replace("AGAIN", &again);
             let (before, turn) = attempt.split_once('|').expect("two parts");
             let columns =
                 [format!("{before}; LC10:; {turn}; LC11:; {suffix}"), writer.to_owned(), reader.to_owned()];
-            let table = waiting::table(&columns, |thread| thread * together);
             let names = "x = 0; y = 0; t = 0; n = 0;";
-            let text = format!("VULKAN retries\n{{ {names} }}\n{table}exists ({also}({condition}))");
-            litmus::parse(&text, "retries").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
-        };
-        let decide = |test: &Test, unroll| {
-            let options = PredictOptions { budget: Budget::UNLIMITED, unroll };
-            let prediction = predict_without_outcomes(test, &model, &options).unwrap();
-            let answers = (
-                prediction.race == Race::Racy,
-                prediction.can_meet_condition == Some(true),
-                prediction.can_miss_condition == Some(true),
-            );
-            (answers, prediction.truncated_runs)
-        };
-        let reduced = program("");
-        let (answers, truncated) = decide(&reduced, if tries.contains("beq") { 4 } else { 2 });
-        if truncated > 0 {
-            return Ok(());
-        }
-        let count = if answers.0 { &racy } else { &free };
-        count.set(count.get() + 1);
-        let (counted, _) = decide(&program("P0:r9 == 19 \\/ "), 5);
-        if answers != counted {
-            let text = litmus::print(&reduced);
-            return Err(TestCaseError::fail(format!("{answers:?}, not {counted:?}\n{text}")));
-        }
-        Ok(())
-    });
-    let (racy, free) = (racy.get(), free.get());
-    println!("{racy} tests with races and {free} without");
+            (program(names, &columns, together, &format!("exists ({also}({condition}))")), unroll)
+        })
+    };
+    let (racy, free) = compare_with_unrolled(3, &tests, programs, decide);
+    let (cases, _) = case_count_and_seed();
     assert!(racy > cases / 30 && free > cases / 30, "{racy} with races and {free} without were compared");
 }

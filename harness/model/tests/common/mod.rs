@@ -480,6 +480,11 @@ pub fn split_vectors(test: &Test) -> Test {
     written
 }
 
+fn remove_branches(thread: &mut Thread) {
+    thread.labels.clear();
+    thread.instructions.retain(|instruction| !matches!(instruction.kind, InstructionKind::Flow(_)));
+}
+
 /// Generates a test whose last thread is a host thread and whose memory dependencies have access masks.
 pub fn hosts() -> impl Strategy<Value = Test> {
     (test(), proptest::collection::vec(0..12u8, 24), any::<bool>()).prop_map(
@@ -521,10 +526,7 @@ pub fn hosts() -> impl Strategy<Value = Test> {
                 };
             };
             // Operations of the host are not conditional.
-            test.threads[host].labels.clear();
-            test.threads[host]
-                .instructions
-                .retain(|i| !matches!(i.kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::Label(_))));
+            remove_branches(&mut test.threads[host]);
             for instruction in &mut test.threads[host].instructions {
                 let kind = &mut instruction.kind;
                 match kind {
@@ -566,10 +568,7 @@ pub fn calls() -> impl Strategy<Value = Test> {
         let mut next = move || choices.next().unwrap_or_default();
         let order = if next() < 4 { InterlockOrder::Unordered } else { InterlockOrder::Ordered };
         for (index, thread) in test.threads.iter_mut().enumerate() {
-            thread.labels.clear();
-            thread
-                .instructions
-                .retain(|i| !matches!(i.kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::Label(_))));
+            remove_branches(thread);
             let mut called = index > 0;
             for instruction in &mut thread.instructions {
                 let kind = &mut instruction.kind;
@@ -610,10 +609,7 @@ pub fn cooperative() -> impl Strategy<Value = Test> {
     (test(), proptest::collection::vec(any::<bool>(), 16)).prop_map(|(mut test, choices)| {
         let mut choices = choices.into_iter().cycle();
         for thread in &mut test.threads {
-            thread.labels.clear();
-            thread
-                .instructions
-                .retain(|i| !matches!(i.kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::Label(_))));
+            remove_branches(thread);
             for instruction in &mut thread.instructions {
                 if let InstructionKind::ControlBarrier(barrier) = &mut instruction.kind {
                     barrier.quorum = None;
@@ -649,10 +645,8 @@ pub fn khronos() -> impl Strategy<Value = Test> {
             let mut given = values.into_iter().cycle();
             let mut read_values = Vec::new();
             for thread in &mut test.threads {
-                thread.labels.clear();
-                thread
-                    .instructions
-                    .retain(|i| !matches!(i.kind, InstructionKind::Flow(_) | InstructionKind::Compute(_)));
+                remove_branches(thread);
+                thread.instructions.retain(|i| !matches!(i.kind, InstructionKind::Compute(_)));
                 for instruction in &mut thread.instructions {
                     if let Some(access) = instruction.kind.access_mut() {
                         match &mut access.kind {

@@ -205,15 +205,9 @@ fn program_text(draw: &mut DrawnNumbers) -> String {
 
 /// Formats the rows of a program from columns of instructions separated by `;`.
 pub fn table(columns: &[String], workgroup: impl Fn(usize) -> usize) -> String {
-    let columns: Vec<Vec<&str>> = columns
-        .iter()
-        .map(|column| column.split(';').map(str::trim).filter(|line| !line.is_empty()).collect())
-        .collect();
-    let heads = (0..columns.len()).map(|id| format!("P{id}@sg 0, wg {}, qf 0", workgroup(id)));
-    let mut text = heads.collect::<Vec<_>>().join(" | ") + " ;\n";
-    for row in 0..columns.iter().map(Vec::len).max().unwrap_or(0) {
-        let cells = columns.iter().map(|column| column.get(row).copied().unwrap_or_default());
-        text += &(cells.collect::<Vec<_>>().join(" | ") + " ;\n");
-    }
-    text
+    let column = |(id, column): (usize, &String)| {
+        let lines = column.split(';').map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned);
+        std::iter::once(format!("P{id}@sg 0, wg {}, qf 0", workgroup(id))).chain(lines).collect()
+    };
+    witness::generate::render_rows(&columns.iter().enumerate().map(column).collect::<Vec<_>>())
 }

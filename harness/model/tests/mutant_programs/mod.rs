@@ -5,6 +5,10 @@ use model::Model;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
+use witness::generate::{
+    ProgramColumn, ProgramColumns, SplitMix64, generate_classes_program, generate_program,
+};
+
 use crate::{common, random};
 
 /// Returns random programs in the dialect of a model, determined by the first number: chains of availability
@@ -19,11 +23,10 @@ pub fn generate_programs(model: &Model, from: u64, count: u64) -> Vec<Test> {
     }
     let of_text = |text: String| litmus::parse(&text, "random").ok();
     let eighth = count.div_ceil(16);
-    let mut programs: Vec<Test> = (from..from + 8 * eighth)
-        .filter_map(|seed| of_text(witness::generate::generate_program(seed).text))
-        .collect();
+    let mut programs: Vec<Test> =
+        (from..from + 8 * eighth).filter_map(|seed| of_text(generate_program(seed).text)).collect();
     programs.extend((from..from + 3 * eighth).filter_map(|seed| of_text(generate_host_chain(seed))));
-    let classes = |seed| of_text(witness::generate::generate_classes_program(seed).text);
+    let classes = |seed| of_text(generate_classes_program(seed).text);
     programs.extend((from..from + eighth).filter_map(classes));
     programs.extend(draw_values(&common::test(), from, eighth));
     programs.extend(draw_values(&common::hosts(), from, eighth));
@@ -39,37 +42,16 @@ fn draw_values<S: Strategy>(strategy: &S, from: u64, count: u64) -> Vec<S::Value
     (0..count).filter_map(|_| strategy.new_tree(&mut runner).ok()).map(|tree| tree.current()).collect()
 }
 
-/// A random number generator (splitmix64).
-struct RandomNumbers(u64);
-
-impl RandomNumbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) % end.max(1) as u64) as usize
-    }
-
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len())]
-    }
-}
-
 /// Returns a program in which a payload passes through two to four agents, some of them host threads.
 pub fn generate_host_chain(seed: u64) -> String {
-    let mut numbers = RandomNumbers(seed ^ 0x5EED);
+    let mut numbers = SplitMix64(seed ^ 0x5EED);
     let count = numbers.pick(&[2, 2, 3, 3, 3, 4]);
     let hosts: Vec<bool> = (0..count).map(|_| numbers.chance(55)).collect();
     let mut code: Vec<Vec<String>> = vec![Vec::new(); count];
-    let mut orders: Vec<String> = Vec::new();
+    let mut program = ProgramColumns::default();
     let mut submitted = vec![false; count];
     let noncoherent = numbers.chance(45);
-    let access = |numbers: &mut RandomNumbers, host: bool, write: bool, register: usize| {
+    let access = |numbers: &mut SplitMix64, host: bool, write: bool, register: usize| {
         let name = if numbers.chance(10) { "a" } else { "x" };
         let how = match numbers.below(12) {
             _ if host && numbers.chance(85) => "",
@@ -158,9 +140,9 @@ pub fn generate_host_chain(seed: u64) -> String {
                 let is_whole_thread = numbers.chance(40);
                 let earlier = code[from].len().saturating_sub(1);
                 if is_whole_thread {
-                    orders.push(format!("ssw P{from} P{to}"));
+                    program.system_sync.push(format!("ssw P{from} P{to}"));
                 } else {
-                    orders.push(format!("ssw P{from}.{earlier} P{to}.{}", code[to].len()));
+                    program.system_sync.push(format!("ssw P{from}.{earlier} P{to}.{}", code[to].len()));
                 }
             }
         }
@@ -190,27 +172,19 @@ pub fn generate_host_chain(seed: u64) -> String {
     }
     let kind = if noncoherent { "host, noncoherent" } else { "host" };
     let other = if numbers.chance(50) { "host" } else { kind };
-    let mut text = format!(
-        "VULKAN chain\n{{ buffer u32 x [{kind}] = 0; buffer u32 f [{other}] = 0; buffer u32 a aliases x; }}\n"
-    );
-    if !orders.is_empty() {
-        text += &format!("{{ {}; }}\n", orders.join("; "));
-    }
+    program.declarations = vec![
+        format!("buffer u32 x [{kind}] = 0"),
+        format!("buffer u32 f [{other}] = 0"),
+        "buffer u32 a aliases x".to_owned(),
+    ];
     let is_near = numbers.chance(30);
-    let places: Vec<String> = (0..count)
-        .map(|index| {
-            if hosts[index] {
-                format!("P{index}@host")
-            } else {
-                format!("P{index}@sg {}, wg {}, qf 0", numbers.below(2), if is_near { 0 } else { index })
-            }
-        })
-        .collect();
-    text += &format!("{} ;\n", places.join(" | "));
-    let rows = code.iter().map(Vec::len).max().unwrap_or(0);
-    for row in 0..rows {
-        let cells: Vec<String> = code.iter().map(|code| code.get(row).cloned().unwrap_or_default()).collect();
-        text += &format!("{} ;\n", cells.join(" | "));
+    for (index, lines) in code.into_iter().enumerate() {
+        let column = match hosts[index] {
+            true => ProgramColumn::default(),
+            false => ProgramColumn::at(0, if is_near { 0 } else { index }, numbers.below(2)),
+        };
+        program.columns.push(ProgramColumn { lines, ..column });
     }
-    text + "exists (x == 0)\n"
+    program.question = "x == 0".to_owned();
+    program.render("chain")
 }

@@ -3,10 +3,13 @@
 use std::collections::HashSet;
 
 use litmus::{Outcome, PredictedOutcome, Prediction, Race, Test};
-use model::Model;
 use model::naive::NaiveAnswer;
+use model::{Budget, Model, PredictOptions};
 use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
+
+/// No limit of steps, and each loop body once.
+pub const UNLIMITED: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
 
 /// Checks a property of random inputs; panics with the smallest input that lacks it.
 pub fn check_cases<S: Strategy>(

@@ -6,16 +6,15 @@
 //! Long because all shapes share one writer with its choices of scopes, classes and flags.
 
 mod classes;
-pub(crate) mod columns;
+mod columns;
 mod corners;
 mod mixture;
 mod tangles;
 
 pub use classes::generate_classes_program;
+pub use columns::{AgentPlacement, ProgramColumn, ProgramColumns, render_rows};
 pub use corners::Corner;
 pub use tangles::{generate_guarded_program, generate_subgroup_program};
-
-use columns::{ProgramColumn, ProgramColumns};
 
 /// Families of generated programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,7 +112,7 @@ pub fn generate_split_program(seed: u64) -> RandomProgram {
 }
 
 /// Numbers from a seed (splitmix64).
-pub(crate) struct SplitMix64(pub(crate) u64);
+pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {
     fn next(&mut self) -> u64 {
@@ -124,15 +123,18 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    pub(crate) fn below(&mut self, end: usize) -> usize {
+    /// A number below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+    /// True in this percentage of cases.
+    pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+    /// One of the choices.
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
 }

@@ -14,8 +14,7 @@ use litmus::{
     SystemOperation, SystemSync, Test, Thread, ThreadId, ThreadPlace,
 };
 
-use crate::generate::columns::render_rows;
-use crate::generate::{ProgramFamily, RandomProgram, SplitMix64};
+use crate::generate::{ProgramFamily, RandomProgram, SplitMix64, render_rows};
 
 /// A piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,7 +1,6 @@
 //! Threads of each corner case.
 
-use crate::generate::SplitMix64;
-use crate::generate::columns::{ProgramColumn, ProgramColumns};
+use crate::generate::{ProgramColumn, ProgramColumns, SplitMix64};
 
 /// Returns a flag of semantics with a low probability.
 fn pick_flag(random: &mut SplitMix64, percent: usize, flag: &'static str) -> &'static str {
