@@ -3,7 +3,7 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{BuiltIn, Dim, ImageFormat, MemorySemantics, Op, Scope, StorageClass, Word};
 
-use crate::module::{ModuleBuilder, Preamble};
+use crate::module::{AtomicOrder, ModuleBuilder, Preamble};
 
 /// Words of the buffer, or of each workgroup if they [count](counting_kernel): two unused words, or one and
 /// a counter, and the answer.
@@ -85,9 +85,7 @@ fn build_kernel(counts: bool, has_image: bool) -> Vec<u32> {
         let surplus = module.emit_bool(Op::UGreaterThanEqual, &[workgroup, workgroups]);
         let outside = module.emit_bool(Op::LogicalOr, &[surplus, nonzero_index]);
         let [counting, answering] = std::array::from_fn(|_| module.id());
-        module.selection_merge(answering);
-        module.branch_if(outside, counting, answering);
-        module.begin_block(counting);
+        module.begin_if(outside, counting, answering);
         let overflow = module.emit_word(Op::IMul, &[workgroups, words]);
         let one = module.constant(1);
         add_to_word(&mut module, buffer, overflow, one);
@@ -108,7 +106,7 @@ fn build_kernel(counts: bool, has_image: bool) -> Vec<u32> {
             index = module.emit_word(Op::IAdd, &[first, index]);
         }
         let pointer = module.word_pointer(buffer, index);
-        module.emit_void(Op::Store, [pointer, word].map(Operand::IdRef));
+        module.store(pointer, word);
     }
     if let Some(first) = first {
         let one = module.constant(1);
@@ -121,14 +119,8 @@ fn build_kernel(counts: bool, has_image: bool) -> Vec<u32> {
 
 /// Adds to a word of a buffer by a relaxed atomic.
 pub(crate) fn add_to_word(module: &mut ModuleBuilder, buffer: Word, index: Word, value: Word) {
-    let [scope, relaxed] =
+    let [scope, semantics] =
         [Scope::Device as u32, MemorySemantics::RELAXED.bits()].map(|value| module.constant(value));
     let pointer = module.word_pointer(buffer, index);
-    let operands = [
-        Operand::IdRef(pointer),
-        Operand::IdScope(scope),
-        Operand::IdMemorySemantics(relaxed),
-        Operand::IdRef(value),
-    ];
-    module.emit_value(Op::AtomicIAdd, module.u32, operands);
+    module.atomic_add(pointer, AtomicOrder { scope, semantics }, value);
 }

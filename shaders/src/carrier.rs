@@ -193,8 +193,8 @@ pub(crate) fn emit_point(
         [0.0, 1.0, pixels as f32].map(|value: f32| module.typed_constant(float, &[value.to_bits()]));
     let vector = module.type_vector(float, 4);
     let place = module.emit_on_ids(Op::CompositeConstruct, vector, &[at[0], at[1], zero, one]);
-    module.emit_void(Op::Store, [position, place].map(Operand::IdRef));
-    module.emit_void(Op::Store, [size, pixels].map(Operand::IdRef));
+    module.store(position, place);
+    module.store(size, pixels);
 }
 
 /// Declares the outputs of a vertex shader for a point: position and size.
@@ -223,7 +223,7 @@ pub(crate) fn point_vertex_shader(
     module.begin_block(entry);
     let vertex = module.emit_word(Op::Load, &[vertex]);
     if let Some(number) = number {
-        module.emit_void(Op::Store, [number, vertex].map(Operand::IdRef));
+        module.store(number, vertex);
     }
     let cell = overlap.map_or(vertex, |overlap| overlap.emit_cell(&mut module, vertex));
     let at = emit_point_center(&mut module, cells, cell);

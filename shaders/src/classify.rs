@@ -15,17 +15,13 @@
 //! count is detected. An invocation outside the grid (see [`crate::contract`]) only adds 1 to the word after
 //! these receipts.
 
-use rspirv::dr::Operand;
-use rspirv::spirv::{
-    AddressingModel, BuiltIn, Capability, LoopControl, MemoryModel, MemorySemantics, Op, Scope, StorageClass,
-    Word,
-};
+use rspirv::spirv::{BuiltIn, MemorySemantics, Op, Scope, StorageClass, Word};
 
 use crate::contract::{
     Parameter, Parameters, WordArithmetic, WordOperation, receipt_hash, result_word, unit_index,
 };
 use crate::loops::LoopBuilder;
-use crate::module::{FinishedModule, ModuleBuilder, Preamble};
+use crate::module::{AtomicOrder, FinishedModule, ModuleBuilder, Preamble};
 
 /// The size of their push constants in bytes: the parameters and the salt.
 pub const PUSH_CONSTANT_BYTES: u32 = Parameters::BYTES + 4;
@@ -183,7 +179,7 @@ pub fn reset_kernel(memory: &CountedMemory) -> ClassifierKernel {
     code.emit_loop(first, total, step, |code, instance| {
         for slot in 0..memory.slots {
             let pointer = code.result_pointer(slot, instance);
-            code.module.emit_void(Op::Store, [pointer, poison].map(Operand::IdRef));
+            code.module.store(pointer, poison);
         }
         for (number, bits) in (0..).zip(&memory.initial_values) {
             for word in 0..memory.storage_words.max(1) {
@@ -197,18 +193,15 @@ pub fn reset_kernel(memory: &CountedMemory) -> ClassifierKernel {
     let [salting, salted] = [code.module.id(), code.module.id()];
     let zero = code.module.constant(0);
     let is_first = code.module.emit_bool(Op::IEqual, &[first, zero]);
-    code.module.selection_merge(salted);
-    code.module.branch_if(is_first, salting, salted);
-    code.module.begin_block(salting);
+    code.module.begin_if(is_first, salting, salted);
     let pointer = code.result_pointer(memory.slots, zero);
-    code.module.emit_void(Op::Store, [pointer, code.salt].map(Operand::IdRef));
+    code.module.store(pointer, code.salt);
     for number in (0..).zip(&memory.initial_values).map(|(number, _)| number) {
         for word in 0..memory.storage_words.max(1) {
             code.store_location(memory, (number, word), total, code.salt);
         }
     }
-    code.module.branch(salted);
-    code.module.begin_block(salted);
+    code.module.continue_at(salted);
     code.finish()
 }
 
@@ -239,7 +232,8 @@ pub fn counting_kernel(memory: &CountedMemory, table: &RowTable) -> ClassifierKe
     if let Some(local) = local {
         code.emit_loop(first_counter, counters, size, |code, counter| {
             let pointer = code.counter_pointer(local, counter);
-            code.atomic_store(pointer, zero, Scope::Workgroup);
+            let relaxed = code.relaxed_order(Scope::Workgroup);
+            code.module.atomic_store(pointer, relaxed, zero);
         });
         code.emit_workgroup_barrier();
     }
@@ -263,16 +257,14 @@ pub fn counting_kernel(memory: &CountedMemory, table: &RowTable) -> ClassifierKe
         code.emit_workgroup_barrier();
         code.emit_loop(first_counter, counters, size, |code, counter| {
             let pointer = code.counter_pointer(local, counter);
-            let sum = code.atomic_load(pointer, Scope::Workgroup);
+            let relaxed = code.relaxed_order(Scope::Workgroup);
+            let sum = code.module.atomic_load(pointer, relaxed);
             let [some, rest] = [code.module.id(), code.module.id()];
             let any = code.module.emit_bool(Op::INotEqual, &[sum, zero]);
-            code.module.selection_merge(rest);
-            code.module.branch_if(any, some, rest);
-            code.module.begin_block(some);
+            code.module.begin_if(any, some, rest);
             let pointer = code.buffer_pointer(BufferRole::Counters, counter);
             code.atomic_add(pointer, sum, Scope::Device);
-            code.module.branch(rest);
-            code.module.begin_block(rest);
+            code.module.continue_at(rest);
         });
     }
     code.finish()
@@ -330,18 +322,7 @@ impl WordArithmetic for ClassifierBuilder {
 
 impl ClassifierBuilder {
     fn new(memory: &CountedMemory, bindings: Vec<BufferRole>) -> ClassifierBuilder {
-        let mut capabilities = vec![Capability::Shader, Capability::VulkanMemoryModel];
-        if memory.device_scope {
-            capabilities.push(Capability::VulkanMemoryModelDeviceScope);
-        }
-        let mut module = ModuleBuilder::new(Preamble {
-            version: (1, 5),
-            capabilities,
-            extensions: Vec::new(),
-            addressing: AddressingModel::Logical,
-            model: MemoryModel::Vulkan,
-            loops: LoopControl::NONE,
-        });
+        let mut module = ModuleBuilder::new(Preamble::vulkan(memory.device_scope));
         let words = module.type_array_block(module.u32, 4, None);
         let buffers = (0..)
             .zip(&bindings)
@@ -410,9 +391,7 @@ impl ClassifierBuilder {
         let receipt_index = self.module.emit_word(Op::Select, &[self.outside, one, self.local_index]);
         let writes_receipt = self.module.emit_bool(Op::IEqual, &[receipt_index, zero]);
         let [signing, signed] = [self.module.id(), self.module.id()];
-        self.module.selection_merge(signed);
-        self.module.branch_if(writes_receipt, signing, signed);
-        self.module.begin_block(signing);
+        self.module.begin_if(writes_receipt, signing, signed);
         for role in self.salted_buffers.clone() {
             let pointer = match role {
                 BufferRole::Results => self.result_pointer(memory.slots, zero),
@@ -425,20 +404,17 @@ impl ClassifierBuilder {
         }
         let identity = self.module.identity_constant();
         let receipt = receipt_hash(self, identity, &memory_words);
-        let before = self.atomic_load(pointer, Scope::Device);
+        let relaxed = self.relaxed_order(Scope::Device);
+        let before = self.module.atomic_load(pointer, relaxed);
         let sum = self.module.emit_word(Op::IAdd, &[before, receipt]);
-        self.atomic_store(pointer, sum, Scope::Device);
-        self.module.branch(signed);
-        self.module.begin_block(signed);
+        self.module.atomic_store(pointer, relaxed, sum);
+        self.module.continue_at(signed);
         let [counting, counted] = [self.module.id(), self.module.id()];
-        self.module.selection_merge(counted);
-        self.module.branch_if(self.outside, counting, counted);
-        self.module.begin_block(counting);
+        self.module.begin_if(self.outside, counting, counted);
         let overflow = self.module.constant(self.overflow_word);
         let pointer = self.buffer_pointer(BufferRole::Counters, overflow);
         self.atomic_add(pointer, one, Scope::Device);
-        self.module.branch(counted);
-        self.module.begin_block(counted);
+        self.module.continue_at(counted);
     }
 
     /// Emits whether the invocation is outside the grid; `others` are the indexes of its workgroup in y
@@ -563,7 +539,7 @@ impl ClassifierBuilder {
     fn store_location(&mut self, memory: &CountedMemory, place: (u32, u32), instance: Word, value: Word) {
         let index = self.location_word_index(memory, place, instance);
         let pointer = self.buffer_pointer(BufferRole::Locations, index);
-        self.module.emit_void(Op::Store, [pointer, value].map(Operand::IdRef));
+        self.module.store(pointer, value);
     }
 
     /// Returns the index of a storage's unit.
@@ -593,34 +569,17 @@ impl ClassifierBuilder {
     }
 
     /// Returns scope and semantics of a relaxed atomic.
-    fn relaxed_operands(&mut self, scope: Scope) -> [Operand; 2] {
+    fn relaxed_order(&mut self, scope: Scope) -> AtomicOrder {
         let scope = if scope == Scope::Device { self.device_scope } else { scope };
-        [
-            Operand::IdScope(self.module.constant(scope as u32)),
-            Operand::IdMemorySemantics(self.module.constant(MemorySemantics::RELAXED.bits())),
-        ]
+        AtomicOrder {
+            scope: self.module.constant(scope as u32),
+            semantics: self.module.constant(MemorySemantics::RELAXED.bits()),
+        }
     }
 
     fn atomic_add(&mut self, pointer: Word, value: Word, scope: Scope) {
-        let [scope, semantics] = self.relaxed_operands(scope);
-        let ty = self.module.u32;
-        self.module.emit_value(
-            Op::AtomicIAdd,
-            ty,
-            [Operand::IdRef(pointer), scope, semantics, Operand::IdRef(value)],
-        );
-    }
-
-    fn atomic_store(&mut self, pointer: Word, value: Word, scope: Scope) {
-        let [scope, semantics] = self.relaxed_operands(scope);
-        self.module
-            .emit_void(Op::AtomicStore, [Operand::IdRef(pointer), scope, semantics, Operand::IdRef(value)]);
-    }
-
-    fn atomic_load(&mut self, pointer: Word, scope: Scope) -> Word {
-        let [scope, semantics] = self.relaxed_operands(scope);
-        let ty = self.module.u32;
-        self.module.emit_value(Op::AtomicLoad, ty, [Operand::IdRef(pointer), scope, semantics])
+        let relaxed = self.relaxed_order(scope);
+        self.module.atomic_add(pointer, relaxed, value);
     }
 
     /// Emits a control barrier of the workgroup that orders atomics on its counters.
@@ -628,10 +587,7 @@ impl ClassifierBuilder {
         let scope = self.module.constant(Scope::Workgroup as u32);
         let semantics = MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::WORKGROUP_MEMORY;
         let semantics = self.module.constant(semantics.bits());
-        self.module.emit_void(
-            Op::ControlBarrier,
-            [Operand::IdScope(scope), Operand::IdScope(scope), Operand::IdMemorySemantics(semantics)],
-        );
+        self.module.control_barrier(Op::ControlBarrier, scope, scope, semantics);
     }
 
     fn finish(mut self) -> ClassifierKernel {

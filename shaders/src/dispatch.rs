@@ -517,7 +517,7 @@ impl DispatchEmitter<'_> {
         // Lanes of other threads read them too. Variables come before all other instructions of a function.
         let zero = self.module.constant(0);
         for variable in unset {
-            self.module.emit_void(Op::Store, [variable, zero].map(Operand::IdRef));
+            self.module.store(variable, zero);
         }
         files
     }

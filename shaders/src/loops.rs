@@ -69,16 +69,14 @@ impl LoopBuilder {
 
     /// Enters the loop from the open block, whose label is `before`.
     pub fn enter(&self, module: &mut ModuleBuilder, before: Word) {
-        module.branch(self.header_block);
-        module.begin_block(self.header_block);
+        module.continue_at(self.header_block);
         let word = module.u32;
         for CarriedWord { initial: first, current: now, next, .. } in &self.carried {
             let sources = [*first, before, *next, self.continue_target].map(Operand::IdRef);
             module.emit_value_as(*now, Op::Phi, word, sources);
         }
         module.loop_merge(self.merge_block, self.continue_target);
-        module.branch(self.condition_block);
-        module.begin_block(self.condition_block);
+        module.continue_at(self.condition_block);
     }
 
     /// Starts an iteration if the condition holds, else leaves the loop.

@@ -23,6 +23,15 @@ pub(crate) struct Preamble {
 }
 
 impl Preamble {
+    /// A module of the Vulkan memory model for a helper kernel, which has no form of a test.
+    pub fn vulkan(device_scope: bool) -> Preamble {
+        let mut capabilities = vec![Capability::Shader, Capability::VulkanMemoryModel];
+        if device_scope {
+            capabilities.push(Capability::VulkanMemoryModelDeviceScope);
+        }
+        Preamble { capabilities, model: MemoryModel::Vulkan, ..Preamble::minimal((1, 5)) }
+    }
+
     /// A module of the GLSL450 memory model that needs only `Shader`: every Vulkan device supports it.
     pub fn minimal(version: (u8, u8)) -> Preamble {
         Preamble {
@@ -48,6 +57,21 @@ pub(crate) enum ModuleStage {
     Task { workgroup_size: [u32; 3] },
     /// A fragment shader, with the execution mode of its interlocked sections if it has any.
     Fragment(Option<ExecutionMode>),
+}
+
+/// Scope and semantics of an atomic: the ids of two constants.
+#[derive(Clone, Copy)]
+pub(crate) struct AtomicOrder {
+    pub scope: Word,
+    pub semantics: Word,
+}
+
+impl AtomicOrder {
+    /// Returns the operands up to the semantics.
+    fn operands(self, pointer: Word) -> [Operand; 3] {
+        let semantics = Operand::IdMemorySemantics(self.semantics);
+        [Operand::IdRef(pointer), Operand::IdScope(self.scope), semantics]
+    }
 }
 
 pub(crate) struct FinishedModule {
@@ -426,6 +450,49 @@ impl ModuleBuilder {
     /// Ends the block with a jump to `yes` or `no`.
     pub fn branch_if(&mut self, condition: Word, yes: Word, no: Word) {
         self.emit_void(Op::BranchConditional, [condition, yes, no].map(Operand::IdRef));
+    }
+
+    /// Ends the block with a jump to `label`, and starts that block.
+    pub fn continue_at(&mut self, label: Word) {
+        self.branch(label);
+        self.begin_block(label);
+    }
+
+    /// Starts the block `body` of a selection that skips it to `merge` unless the condition holds.
+    pub fn begin_if(&mut self, condition: Word, body: Word, merge: Word) {
+        self.selection_merge(merge);
+        self.branch_if(condition, body, merge);
+        self.begin_block(body);
+    }
+
+    /// Stores a value without memory operands.
+    pub fn store(&mut self, pointer: Word, value: Word) {
+        self.emit_void(Op::Store, [pointer, value].map(Operand::IdRef));
+    }
+
+    /// Appends an atomic addition to a word; returns the value before it.
+    pub fn atomic_add(&mut self, pointer: Word, order: AtomicOrder, value: Word) -> Word {
+        let operands = order.operands(pointer).into_iter().chain([Operand::IdRef(value)]);
+        self.emit_value(Op::AtomicIAdd, self.u32, operands)
+    }
+
+    pub fn atomic_load(&mut self, pointer: Word, order: AtomicOrder) -> Word {
+        self.emit_value(Op::AtomicLoad, self.u32, order.operands(pointer))
+    }
+
+    pub fn atomic_store(&mut self, pointer: Word, order: AtomicOrder, value: Word) {
+        self.emit_void(Op::AtomicStore, order.operands(pointer).into_iter().chain([Operand::IdRef(value)]));
+    }
+
+    /// Appends a control barrier with constants for its scopes and semantics.
+    pub fn control_barrier(&mut self, op: Op, execution: Word, memory: Word, semantics: Word) {
+        let scopes = [execution, memory].map(Operand::IdScope);
+        self.emit_void(op, scopes.into_iter().chain([Operand::IdMemorySemantics(semantics)]));
+    }
+
+    /// Appends a word that depends on the block before: each value with its block.
+    pub fn phi(&mut self, values: [Word; 4]) -> Word {
+        self.emit_value(Op::Phi, self.u32, values.map(Operand::IdRef))
     }
 
     /// Declares `merge` as the end of this block's selection.

@@ -19,16 +19,12 @@
 //! Scratch memory is a separate buffer, so stress never touches the locations of a test. In the loops of an
 //! invocation, each round counts these iterations and one more.
 
-use rspirv::dr::Operand;
-use rspirv::spirv::{
-    self, AddressingModel, BuiltIn, Capability, Decoration, LoopControl, MemorySemantics, Op, StorageClass,
-    Word,
-};
+use rspirv::spirv::{self, BuiltIn, Decoration, MemorySemantics, Op, StorageClass, Word};
 
 use crate::contract::push_constants;
 use crate::kernel::KernelConfig;
 use crate::loops::LoopBuilder;
-use crate::module::{ModuleBuilder, Preamble};
+use crate::module::{AtomicOrder, ModuleBuilder, Preamble};
 use crate::variant::MemoryModel;
 
 push_constants! {
@@ -109,18 +105,7 @@ pub struct StressKernel {
 /// accesses target number `w`. Binding 0 is scratch memory, and its only push constants are
 /// [`StressParameters`].
 pub fn stress_kernel(config: &KernelConfig, workgroup_size: u32) -> StressKernel {
-    let mut capabilities = vec![Capability::Shader, Capability::VulkanMemoryModel];
-    if config.device_scope {
-        capabilities.push(Capability::VulkanMemoryModelDeviceScope);
-    }
-    let mut module = ModuleBuilder::new(Preamble {
-        version: (1, 5),
-        capabilities,
-        extensions: Vec::new(),
-        addressing: AddressingModel::Logical,
-        model: spirv::MemoryModel::Vulkan,
-        loops: LoopControl::NONE,
-    });
+    let mut module = ModuleBuilder::new(Preamble::vulkan(config.device_scope));
     let scratch = declare_scratch(&mut module, 0, MemoryModel::Vulkan);
     let block = module.push_constants(StressParameters::WORDS, 0);
     let workgroup_id = module.built_in_vector(BuiltIn::WorkgroupId);
@@ -191,30 +176,26 @@ impl StressLoop {
         let glsl = model == MemoryModel::Glsl450;
         let scope = if device_scope || glsl { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
         let volatile = if glsl { MemorySemantics::RELAXED } else { MemorySemantics::VOLATILE };
-        let scope = Operand::IdScope(module.constant(scope as u32));
-        let semantics = Operand::IdMemorySemantics(module.constant(volatile.bits()));
+        let scope = module.constant(scope as u32);
+        let order = AtomicOrder { scope, semantics: module.constant(volatile.bits()) };
         let (zero, one) = (module.constant(0), module.constant(1));
         let before = module.id();
         let mut stress_loop = LoopBuilder::new(module);
-        module.branch(before);
-        module.begin_block(before);
+        module.continue_at(before);
         let iteration = stress_loop.carry_counter(module, zero, one);
         stress_loop.enter(module, before);
         let more = module.emit_bool(Op::ULessThan, &[iteration, self.iterations]);
         stress_loop.begin_body_if(module, more);
-        let word = module.u32;
         for is_load in [self.is_first_load, self.is_second_load] {
             let [load, store, merge] = std::array::from_fn(|_| module.id());
             module.selection_merge(merge);
             module.branch_if(is_load, load, store);
             module.begin_block(load);
-            let operands = [Operand::IdRef(self.target), scope.clone(), semantics.clone()];
-            module.emit_value(Op::AtomicLoad, word, operands.clone());
+            module.atomic_load(self.target, order);
             module.branch(merge);
             module.begin_block(store);
-            module.emit_void(Op::AtomicStore, operands.into_iter().chain([Operand::IdRef(iteration)]));
-            module.branch(merge);
-            module.begin_block(merge);
+            module.atomic_store(self.target, order, iteration);
+            module.continue_at(merge);
         }
         stress_loop.end_body(module);
     }

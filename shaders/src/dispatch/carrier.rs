@@ -44,14 +44,14 @@ pub(super) enum StageOutput {
 impl StageOutput {
     pub(super) fn write(self, module: &mut ModuleBuilder, word: Word) {
         match self {
-            StageOutput::Colour(colour) => module.emit_void(Op::Store, [colour, word].map(Operand::IdRef)),
+            StageOutput::Colour(colour) => module.store(colour, word),
             StageOutput::Position(position) => {
                 let float = module.type_float(32);
                 let vector = module.type_vector(float, 4);
                 let x = module.emit_on_ids(Op::ConvertUToF, float, &[word]);
                 let one = module.typed_constant(float, &[1.0_f32.to_bits()]);
                 let place = module.emit_on_ids(Op::CompositeConstruct, vector, &[x, one, one, one]);
-                module.emit_void(Op::Store, [position, place].map(Operand::IdRef));
+                module.store(position, place);
             }
         }
     }
@@ -327,9 +327,7 @@ impl DispatchEmitter<'_> {
     /// Returns from the shader if the condition holds.
     fn emit_return_if(&mut self, condition: Word) {
         let [leave, stay] = std::array::from_fn(|_| self.module.id());
-        self.module.selection_merge(stay);
-        self.module.branch_if(condition, leave, stay);
-        self.module.begin_block(leave);
+        self.module.begin_if(condition, leave, stay);
         self.module.emit_void(Op::Return, []);
         self.module.begin_block(stay);
     }
@@ -350,12 +348,11 @@ impl DispatchEmitter<'_> {
         let receipt = self.prepare_receipt(place, (class, group));
         let before = self.module.current_block();
         let overlaps = self.test.interlock_order().is_some();
-        let [scope, relaxed] = self.relaxed_operands();
+        let relaxed = self.relaxed_order();
         let [zero, one, first] = [0, 1, FIRST_CLAIM].map(|value| self.module.constant(value));
         let add = |emitter: &mut Self, index: Word| {
-            let pointer = Operand::IdRef(emitter.module.word_pointer(claims, index));
-            let operands = [pointer, scope.clone(), relaxed.clone(), Operand::IdRef(one)];
-            emitter.module.emit_value(Op::AtomicIAdd, emitter.module.u32, operands)
+            let pointer = emitter.module.word_pointer(claims, index);
+            emitter.module.atomic_add(pointer, relaxed, one)
         };
         let [runs, merge, claiming, repeat] = std::array::from_fn(|_| self.module.id());
         let none = self.module.constant(self.layout.roles.len() as u32);
@@ -364,9 +361,7 @@ impl DispatchEmitter<'_> {
             None => place.role,
         };
         let has_role = self.module.emit_bool(Op::INotEqual, &[role, none]);
-        self.module.selection_merge(merge);
-        self.module.branch_if(has_role, claiming, merge);
-        self.module.begin_block(claiming);
+        self.module.begin_if(has_role, claiming, merge);
         let groups = self.parameter(Parameter::Groups);
         let earlier = self.multiply(class, groups);
         let number = self.add(earlier, group);
@@ -376,9 +371,7 @@ impl DispatchEmitter<'_> {
         let index = self.add(index, first);
         let earlier = add(self, index);
         let repeated = self.module.emit_bool(Op::INotEqual, &[earlier, zero]);
-        self.module.selection_merge(runs);
-        self.module.branch_if(repeated, repeat, runs);
-        self.module.begin_block(repeat);
+        self.module.begin_if(repeated, repeat, runs);
         add(self, zero);
         if overlaps {
             self.module.branch(runs);
@@ -397,10 +390,8 @@ impl DispatchEmitter<'_> {
             self.emit_receipt_if(&receipt, signs)?;
         }
         let after = self.module.current_block();
-        self.module.branch(merge);
-        self.module.begin_block(merge);
+        self.module.continue_at(merge);
         let Some(still) = remaining_role else { return Ok(place.role) };
-        let incoming = [place.role, before, still, after].map(Operand::IdRef);
-        Ok(self.module.emit_value(Op::Phi, self.module.u32, incoming))
+        Ok(self.module.phi([place.role, before, still, after]))
     }
 }

@@ -1,7 +1,6 @@
 //! Detects invocations that a driver executes outside the dispatch or draw: see "Outside the grid" in
 //! [`crate::contract`].
 
-use rspirv::dr::Operand;
 use rspirv::spirv::{Op, Word};
 
 use super::DispatchEmitter;
@@ -82,17 +81,13 @@ impl DispatchEmitter<'_> {
     pub(super) fn count_overflow(&mut self, condition: Word) {
         let Some(buffer) = self.rendezvous_buffer.filter(|_| self.has_receipts()) else { return };
         let [counting, counted] = std::array::from_fn(|_| self.module.id());
-        self.module.selection_merge(counted);
-        self.module.branch_if(condition, counting, counted);
-        self.module.begin_block(counting);
+        self.module.begin_if(condition, counting, counted);
         let [index, one] =
             [overflow_word(self.concurrent_classes()), 1].map(|value| self.module.constant(value));
         let pointer = self.module.word_pointer(buffer, index);
-        let [scope, relaxed] = self.relaxed_operands();
-        let operands = [Operand::IdRef(pointer), scope, relaxed, Operand::IdRef(one)];
-        self.module.emit_value(Op::AtomicIAdd, self.module.u32, operands);
-        self.module.branch(counted);
-        self.module.begin_block(counted);
+        let relaxed = self.relaxed_order();
+        self.module.atomic_add(pointer, relaxed, one);
+        self.module.continue_at(counted);
     }
 
     /// Counts an invocation that left its loop of rounds after too many rounds.

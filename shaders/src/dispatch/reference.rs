@@ -561,16 +561,13 @@ impl DispatchEmitter<'_> {
             let [yes, merge] = std::array::from_fn(|_| self.module.id());
             let number = self.module.constant(thread.0.into());
             let is_thread = self.module.emit_bool(Op::IEqual, &[place.role, number]);
-            self.module.selection_merge(merge);
-            self.module.branch_if(is_thread, yes, merge);
-            self.module.begin_block(yes);
+            self.module.begin_if(is_thread, yes, merge);
             for storage in self.workgroup_storages.clone() {
                 if storage.thread == thread {
                     code(self, storage);
                 }
             }
-            self.module.branch(merge);
-            self.module.begin_block(merge);
+            self.module.continue_at(merge);
         }
     }
 
@@ -589,10 +586,7 @@ impl DispatchEmitter<'_> {
         }
         let workgroup = self.module.constant(spirv::Scope::Workgroup as u32);
         let semantics = self.module.constant(semantics.bits());
-        self.module.emit_void(
-            Op::ControlBarrier,
-            [Operand::IdScope(workgroup), Operand::IdScope(workgroup), Operand::IdMemorySemantics(semantics)],
-        );
+        self.module.control_barrier(Op::ControlBarrier, workgroup, workgroup, semantics);
     }
 }
 

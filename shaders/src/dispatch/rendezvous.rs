@@ -8,6 +8,7 @@ use crate::contract::{
     FIRST_RECEIPT, InstanceSlot, Parameter, WordArithmetic, instance_slot, receipt_hash, rendezvous_spacing,
 };
 use crate::loops::LoopBuilder;
+use crate::module::AtomicOrder;
 use crate::rules::Rule;
 use crate::variant::MemoryModel;
 
@@ -144,30 +145,25 @@ impl DispatchEmitter<'_> {
     /// Emits a receipt if the condition holds; only then are the salts read.
     pub(super) fn emit_receipt_if(&mut self, prepared: &Receipt, is_first: Word) -> Result<(), Rule> {
         let [signing, signed] = std::array::from_fn(|_| self.module.id());
-        self.module.selection_merge(signed);
-        self.module.branch_if(is_first, signing, signed);
-        self.module.begin_block(signing);
+        self.module.begin_if(is_first, signing, signed);
         let memory_words = [prepared.lengths.clone(), self.load_salts(prepared.total)?].concat();
         let identity = self.module.identity_constant();
         let added = receipt_hash(self, identity, &memory_words);
-        let [scope, relaxed] = self.relaxed_operands();
-        let pointer = Operand::IdRef(prepared.pointer);
-        let operands = [pointer.clone(), scope.clone(), relaxed.clone()];
-        let before = self.module.emit_value(Op::AtomicLoad, self.module.u32, operands);
+        let relaxed = self.relaxed_order();
+        let before = self.module.atomic_load(prepared.pointer, relaxed);
         let sum = self.module.emit_word(Op::IAdd, &[before, added]);
-        self.module.emit_void(Op::AtomicStore, [pointer, scope, relaxed, Operand::IdRef(sum)]);
-        self.module.branch(signed);
-        self.module.begin_block(signed);
+        self.module.atomic_store(prepared.pointer, relaxed, sum);
+        self.module.continue_at(signed);
         Ok(())
     }
 
     /// Returns scope and semantics of the rendezvous and of receipts.
-    pub(super) fn relaxed_operands(&mut self) -> [Operand; 2] {
+    pub(super) fn relaxed_order(&mut self) -> AtomicOrder {
         let glsl = self.config.variant.model == MemoryModel::Glsl450;
         let scope =
             if self.config.device_scope || glsl { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
-        let relaxed = self.module.constant(0);
-        [Operand::IdScope(self.module.constant(scope as u32)), Operand::IdMemorySemantics(relaxed)]
+        let semantics = self.module.constant(0);
+        AtomicOrder { scope: self.module.constant(scope as u32), semantics }
     }
 
     /// Computes the values for rendezvous, in the first block.
@@ -223,47 +219,29 @@ impl DispatchEmitter<'_> {
             rounds_until_next: until,
             expected_arrivals: (expected, expected_next),
         } = *carried;
-        let [scope, relaxed] = self.relaxed_operands();
+        let relaxed = self.relaxed_order();
         let [arrive_if, arrive, wait] = std::array::from_fn(|_| self.module.id());
         let mut poll_loop = LoopBuilder::new(&mut self.module);
         let mut holding = LoopBuilder::new(&mut self.module);
         let [merge, before] = std::array::from_fn(|_| self.module.id());
-        self.module.branch(before);
-        self.module.begin_block(before);
+        self.module.continue_at(before);
         let waits = self.module.emit_bool(Op::INotEqual, &[spin, zero]);
         let due = until.map(|(until, _)| self.module.emit_bool(Op::IEqual, &[until, zero]));
         let takes_part = due.map_or(waits, |due| self.module.emit_bool(Op::LogicalAnd, &[waits, due]));
-        self.module.selection_merge(merge);
-        self.module.branch_if(takes_part, arrive_if, merge);
-
-        self.module.begin_block(arrive_if);
+        self.module.begin_if(takes_part, arrive_if, merge);
         let first = self.module.emit_bool(Op::IEqual, &[local, zero]);
-        self.module.selection_merge(wait);
-        self.module.branch_if(first, arrive, wait);
-        self.module.begin_block(arrive);
-        let word = self.module.u32;
-        self.module.emit_value(
-            Op::AtomicIAdd,
-            word,
-            [Operand::IdRef(counter), scope.clone(), relaxed.clone(), Operand::IdRef(one)],
-        );
-        self.module.branch(wait);
-
-        self.module.begin_block(wait);
+        self.module.begin_if(first, arrive, wait);
+        self.module.atomic_add(counter, relaxed, one);
+        self.module.continue_at(wait);
         let spent = poll_loop.carry_counter(&mut self.module, zero, one);
         poll_loop.enter(&mut self.module, wait);
         let may_poll = self.module.emit_bool(Op::ULessThan, &[spent, patience]);
         poll_loop.begin_body_if(&mut self.module, may_poll);
-        let load = [Operand::IdRef(counter), scope, relaxed];
-        let arrived = self.module.emit_value(Op::AtomicLoad, word, load.clone());
+        let arrived = self.module.atomic_load(counter, relaxed);
         let all_here = self.module.emit_bool(Op::UGreaterThanEqual, &[arrived, expected]);
         let rest = self.module.emit_word(Op::ISub, &[patience, spent]);
         poll_loop.end_body_unless(&mut self.module, all_here);
-        let left_polls = self.module.emit_value(
-            Op::Phi,
-            word,
-            [zero, poll_loop.condition_block, rest, poll_loop.body_block].map(Operand::IdRef),
-        );
+        let left_polls = self.module.phi([zero, poll_loop.condition_block, rest, poll_loop.body_block]);
 
         // Only the last invocation to arrive succeeds with its first poll; the others detect it later.
         let at_once = self.module.emit_bool(Op::IEqual, &[left_polls, patience]);
@@ -274,17 +252,12 @@ impl DispatchEmitter<'_> {
         holding.enter(&mut self.module, poll_loop.merge_block);
         let holds = self.module.emit_bool(Op::ULessThan, &[hold_count, pause]);
         holding.begin_body_if(&mut self.module, holds);
-        self.module.emit_value(Op::AtomicLoad, word, load);
+        self.module.atomic_load(counter, relaxed);
         holding.end_body(&mut self.module);
-        self.module.branch(merge);
-
-        self.module.begin_block(merge);
-        self.module.emit_value_as(
-            left,
-            Op::Phi,
-            word,
-            [patience, before, left_polls, holding.merge_block].map(Operand::IdRef),
-        );
+        self.module.continue_at(merge);
+        let word = self.module.u32;
+        let sources = [patience, before, left_polls, holding.merge_block].map(Operand::IdRef);
+        self.module.emit_value_as(left, Op::Phi, word, sources);
         let Some(((until, until_next), due)) = until.zip(due) else {
             self.module.emit_value_as(expected_next, Op::IAdd, word, [expected, party].map(Operand::IdRef));
             return;

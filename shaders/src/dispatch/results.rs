@@ -1,7 +1,6 @@
 //! The results of threads: their slots, and the words or outputs where they are written.
 
 use litmus::{Observable, ThreadId};
-use rspirv::dr::Operand;
 use rspirv::spirv::{Op, Word};
 
 use super::DispatchEmitter;
@@ -163,6 +162,6 @@ impl DispatchEmitter<'_> {
         let slot = self.module.constant(self.context.first_slot + number as u32);
         let index = result_word(self, slot, place.seat.total, instance);
         let pointer = self.module.word_pointer(self.results_buffer, index);
-        self.module.emit_void(Op::Store, [pointer, value].map(Operand::IdRef));
+        self.module.store(pointer, value);
     }
 }

@@ -192,8 +192,7 @@ impl DispatchEmitter<'_> {
             let mut round_loop = LoopBuilder::new(&mut self.module);
             let number = self.module.constant(code.part.thread as u32);
             let is_role = self.module.emit_bool(Op::IEqual, &[place.role, number]);
-            self.module.branch(before);
-            self.module.begin_block(before);
+            self.module.continue_at(before);
             let round = round_loop.carry_counter(&mut self.module, begin, one);
             round_loop.enter(&mut self.module, before);
             let more = self.module.emit_bool(Op::ULessThan, &[round, end]);

@@ -113,12 +113,9 @@ impl DispatchEmitter<'_> {
         }
         let Some(takes_part) = takes_part else { return Ok(()) };
         let [together, merge] = std::array::from_fn(|_| self.module.id());
-        self.module.selection_merge(merge);
-        self.module.branch_if(takes_part, together, merge);
-        self.module.begin_block(together);
+        self.module.begin_if(takes_part, together, merge);
         self.emit_shared_body(shared, place, instance, targets, registers)?;
-        self.module.branch(merge);
-        self.module.begin_block(merge);
+        self.module.continue_at(merge);
         Ok(())
     }
 

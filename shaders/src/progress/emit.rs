@@ -15,7 +15,7 @@ use crate::flow::label_position;
 use crate::kernel::CompileError;
 use crate::loops::LoopBuilder;
 use crate::memory::{AccessTarget, ReferenceMemory, ReferencePath};
-use crate::module::ModuleBuilder;
+use crate::module::{AtomicOrder, ModuleBuilder};
 use crate::rules::Rule;
 use crate::segments::{self, BarrierSegment};
 use crate::thread::{Registers, ThreadContext, ThreadEmitter, scope_operand};
@@ -91,7 +91,7 @@ impl ProgressEmitter<'_> {
         let zero = self.module.constant(0);
         for own in &variables {
             for variable in [own.iterations, own.stuck] {
-                self.module.emit_void(Op::Store, [variable, zero].map(Operand::IdRef));
+                self.module.store(variable, zero);
             }
         }
         let [copies, near] = [Parameter::Copies, Parameter::Near]
@@ -153,14 +153,7 @@ impl ProgressEmitter<'_> {
                 let execution = self.scope_constant(barrier.execution_scope)?;
                 let memory = self.scope_constant(barrier.memory_scope)?;
                 let semantics = self.module.constant(semantics_word(barrier.semantics));
-                self.module.emit_void(
-                    barrier.opcode(),
-                    [
-                        Operand::IdScope(execution),
-                        Operand::IdScope(memory),
-                        Operand::IdMemorySemantics(semantics),
-                    ],
-                );
+                self.module.control_barrier(barrier.opcode(), execution, memory, semantics);
             }
         }
         self.module.emit_void(Op::Return, []);
@@ -186,24 +179,12 @@ impl ProgressEmitter<'_> {
     /// Adds 1 to the overflow word if the condition holds.
     fn count_overflow(&mut self, control: Word, condition: Word) {
         let [counting, counted] = std::array::from_fn(|_| self.module.id());
-        self.module.selection_merge(counted);
-        self.module.branch_if(condition, counting, counted);
-        self.module.begin_block(counting);
+        self.module.begin_if(condition, counting, counted);
         let [index, one, relaxed] = [OVERFLOW_WORD as u32, 1, 0].map(|value| self.module.constant(value));
         let pointer = self.module.word_pointer(control, index);
-        let scope = self.widest_scope();
-        self.module.emit_value(
-            Op::AtomicIAdd,
-            self.module.u32,
-            [
-                Operand::IdRef(pointer),
-                Operand::IdScope(scope),
-                Operand::IdMemorySemantics(relaxed),
-                Operand::IdRef(one),
-            ],
-        );
-        self.module.branch(counted);
-        self.module.begin_block(counted);
+        let order = AtomicOrder { scope: self.widest_scope(), semantics: relaxed };
+        self.module.atomic_add(pointer, order, one);
+        self.module.continue_at(counted);
     }
 
     fn declare_variables(&mut self, thread: usize) -> ThreadVariables {
@@ -260,6 +241,10 @@ impl ProgressEmitter<'_> {
         self.module.constant(scope as u32)
     }
 
+    fn relaxed_order(&mut self) -> AtomicOrder {
+        AtomicOrder { scope: self.widest_scope(), semantics: self.module.constant(0) }
+    }
+
     /// Returns a pointer to a field of a thread's record.
     fn field_pointer(&mut self, values: &FirstBlockValues, thread: usize, field: RecordField) -> Word {
         let offset = self.module.constant(thread as u32 * RECORD_FIELDS + field as u32);
@@ -280,31 +265,18 @@ impl ProgressEmitter<'_> {
     }
 
     fn emit_relaxed_store(&mut self, pointer: Word, value: Word) {
-        let (scope, relaxed) = (self.widest_scope(), self.module.constant(0));
-        self.module.emit_void(
-            Op::AtomicStore,
-            [
-                Operand::IdRef(pointer),
-                Operand::IdScope(scope),
-                Operand::IdMemorySemantics(relaxed),
-                Operand::IdRef(value),
-            ],
-        );
+        let relaxed = self.relaxed_order();
+        self.module.atomic_store(pointer, relaxed, value);
     }
 
     /// Reads the stop word, several times if iterations should be long.
     fn emit_stop_polls(&mut self, values: &FirstBlockValues, polls: u32) -> Word {
         let index = self.module.constant(STOP_WORD as u32);
         let pointer = self.module.word_pointer(values.control, index);
-        let (scope, relaxed) = (self.widest_scope(), self.module.constant(0));
-        let word = self.module.u32;
+        let relaxed = self.relaxed_order();
         let mut combined: Option<Word> = None;
         for _ in 0..polls.max(1) {
-            let polled = self.module.emit_value(
-                Op::AtomicLoad,
-                word,
-                [Operand::IdRef(pointer), Operand::IdScope(scope), Operand::IdMemorySemantics(relaxed)],
-            );
+            let polled = self.module.atomic_load(pointer, relaxed);
             combined = Some(match combined {
                 None => polled,
                 Some(before) => self.module.emit_word(Op::BitwiseOr, &[before, polled]),
@@ -317,26 +289,12 @@ impl ProgressEmitter<'_> {
     fn emit_clock_tick(&mut self, values: &FirstBlockValues) -> Word {
         let index = self.module.constant(CLOCK_WORD as u32);
         let pointer = self.module.word_pointer(values.control, index);
-        let (scope, relaxed, one) = (self.widest_scope(), self.module.constant(0), self.module.constant(1));
-        let word = self.module.u32;
-        self.module.emit_value(
-            Op::AtomicIAdd,
-            word,
-            [
-                Operand::IdRef(pointer),
-                Operand::IdScope(scope),
-                Operand::IdMemorySemantics(relaxed),
-                Operand::IdRef(one),
-            ],
-        )
+        let (relaxed, one) = (self.relaxed_order(), self.module.constant(1));
+        self.module.atomic_add(pointer, relaxed, one)
     }
 
     fn load_variable(&mut self, variable: Word) -> Word {
         self.module.emit_word(Op::Load, &[variable])
-    }
-
-    fn store_variable(&mut self, variable: Word, value: Word) {
-        self.module.emit_void(Op::Store, [variable, value].map(Operand::IdRef));
     }
 
     /// Emits code under a condition.
@@ -346,12 +304,9 @@ impl ProgressEmitter<'_> {
         code: impl FnOnce(&mut Self) -> Result<(), CompileError>,
     ) -> Result<(), CompileError> {
         let (body, merge) = (self.module.id(), self.module.id());
-        self.module.selection_merge(merge);
-        self.module.branch_if(condition, body, merge);
-        self.module.begin_block(body);
+        self.module.begin_if(condition, body, merge);
         code(self)?;
-        self.module.branch(merge);
-        self.module.begin_block(merge);
+        self.module.continue_at(merge);
         Ok(())
     }
 
@@ -375,8 +330,7 @@ impl ProgressEmitter<'_> {
         );
         self.module.begin_block(body);
         code(self)?;
-        self.module.branch(merge);
-        self.module.begin_block(merge);
+        self.module.continue_at(merge);
         Ok(())
     }
 
@@ -396,7 +350,7 @@ impl ProgressEmitter<'_> {
         let end = self.module.constant(starts.len() as u32);
         let [zero, one, stuck_word, ended_word] =
             [0, 1, STUCK, ENDED].map(|value| self.module.constant(value));
-        self.store_variable(variables.block, end);
+        self.module.store(variables.block, end);
         let acquire = part.acquire;
         self.emit_for_role(part.thread, values, |this| {
             if first && part.first {
@@ -404,12 +358,12 @@ impl ProgressEmitter<'_> {
                     let initial =
                         this.test.initial_register(ThreadId(part.thread as u16), RegisterId(register as u16));
                     let initial = this.module.constant(initial.0 as u32);
-                    this.store_variable(*variable, initial);
+                    this.module.store(*variable, initial);
                 }
                 let stop = this.emit_stop_polls(values, 1);
                 let stopped = this.module.emit_bool(Op::INotEqual, &[stop, zero]);
                 let stuck = this.module.emit_word(Op::Select, &[stopped, one, zero]);
-                this.store_variable(variables.stuck, stuck);
+                this.module.store(variables.stuck, stuck);
                 let continues = this.module.emit_bool(Op::IEqual, &[stop, zero]);
                 this.emit_if(continues, |this| {
                     let clock = this.emit_clock_tick(values);
@@ -424,7 +378,7 @@ impl ProgressEmitter<'_> {
             let stuck = this.load_variable(variables.stuck);
             let continues = this.module.emit_bool(Op::IEqual, &[stuck, zero]);
             let start = this.module.emit_word(Op::Select, &[continues, zero, end]);
-            this.store_variable(variables.block, start);
+            this.module.store(variables.block, start);
             Ok(())
         })?;
         if !starts.is_empty() {
@@ -436,7 +390,7 @@ impl ProgressEmitter<'_> {
             let left_early = this.module.emit_bool(Op::INotEqual, &[block, end]);
             let stuck = this.load_variable(variables.stuck);
             let stuck = this.module.emit_word(Op::Select, &[left_early, one, stuck]);
-            this.store_variable(variables.stuck, stuck);
+            this.module.store(variables.stuck, stuck);
             if let Some((scope, semantics)) = part.release {
                 this.thread_emitter(part.thread, values, &mut Registers::empty())
                     .emit_fence(scope, semantics)?;
@@ -500,7 +454,7 @@ impl ProgressEmitter<'_> {
         block_loop.begin_body_if(&mut self.module, continues);
         let iterations = self.load_variable(variables.iterations);
         let iterations = self.module.emit_word(Op::IAdd, &[iterations, one]);
-        self.store_variable(variables.iterations, iterations);
+        self.module.store(variables.iterations, iterations);
         self.emit_record_field(values, part.thread, RecordField::Iterations, iterations);
         let mut stop = self.emit_stop_polls(values, self.config.stop_polls);
         if let Some(bound) = self.config.max_iterations {
@@ -525,13 +479,12 @@ impl ProgressEmitter<'_> {
         self.module.selection_merge(after);
         self.module.branch_if(stopped, leave, go_on);
         self.module.begin_block(leave);
-        self.store_variable(variables.stuck, one);
-        self.store_variable(variables.block, end);
+        self.module.store(variables.stuck, one);
+        self.module.store(variables.block, end);
         self.module.branch(after);
         self.module.begin_block(go_on);
         self.emit_block_switch(part, variables, values, starts)?;
-        self.module.branch(after);
-        self.module.begin_block(after);
+        self.module.continue_at(after);
         block_loop.end_body(&mut self.module);
         Ok(())
     }
@@ -608,11 +561,11 @@ impl ProgressEmitter<'_> {
         if let Registers::Values(after) = &registers {
             for ((variable, before), after) in variables.registers.iter().zip(&before).zip(after.entries()) {
                 if let Some(value) = after.filter(|_| before != after) {
-                    self.module.emit_void(Op::Store, [*variable, value].map(Operand::IdRef));
+                    self.module.store(*variable, value);
                 }
             }
         }
-        self.store_variable(variables.block, next);
+        self.module.store(variables.block, next);
         Ok(())
     }
 }
