@@ -401,10 +401,11 @@ fn check_access(access: &MemoryAccess) -> Result<(), Rule> {
         Access::Atomic { scope, semantics } => check_ordered(operation, scope, semantics)?,
     }
     match (access.kind, access.strength) {
-        (AccessKind::Rmw { operation: RmwOperation::Fetch(arithmetic, _), .. }, _)
-            if matches!(arithmetic, ArithmeticOperation::Multiply | ArithmeticOperation::Divide) =>
-        {
-            Err(Rule::AtomicArithmetic(arithmetic))
+        (AccessKind::Rmw { operation: RmwOperation::Fetch(ArithmeticOperation::Multiply, _), .. }, _) => {
+            Err(Rule::AtomicMultiply)
+        }
+        (AccessKind::Rmw { operation: RmwOperation::Fetch(ArithmeticOperation::Divide, _), .. }, _) => {
+            Err(Rule::AtomicDivide)
         }
         (
             AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal, .. }, .. },

@@ -28,48 +28,27 @@ pub fn check(
     scope: Scope,
     semantics: Semantics,
 ) -> Result<(), SemanticsRule> {
+    use SemanticsInstruction::{Arrival, Load, MemoryBarrier, Store, Wait};
     let order = semantics.order;
-    if semantics.ignored != IgnoredClasses::NONE {
-        return Err(SemanticsRule::Ignored);
-    }
-    if semantics.sequential {
-        return Err(SemanticsRule::Sequential);
-    }
-    if semantics.make_available && !order.releases() {
-        return Err(SemanticsRule::AvailableWithoutRelease);
-    }
-    if semantics.make_visible && !order.acquires() {
-        return Err(SemanticsRule::VisibleWithoutAcquire);
-    }
-    if order == Order::Relaxed {
-        if semantics.classes.iter().next().is_some() {
-            return Err(SemanticsRule::RelaxedWithClasses);
-        }
-        return if operation == SemanticsInstruction::MemoryBarrier {
-            Err(SemanticsRule::RelaxedBarrier)
-        } else {
-            Ok(())
-        };
-    }
-    if operation == SemanticsInstruction::Load && order.releases() {
-        return Err(SemanticsRule::ReleaseLoad);
-    }
-    if operation == SemanticsInstruction::Store && order.acquires() {
-        return Err(SemanticsRule::AcquireStore);
-    }
-    if operation == SemanticsInstruction::Arrival && order.acquires() {
-        return Err(SemanticsRule::AcquireArrival);
-    }
-    if operation == SemanticsInstruction::Wait && order.releases() {
-        return Err(SemanticsRule::ReleaseWait);
-    }
-    if semantics.classes.iter().next().is_none() {
-        return Err(SemanticsRule::OrderWithoutClass);
-    }
-    if scope == Scope::Invocation {
-        return Err(SemanticsRule::OrderAtInvocation);
-    }
-    Ok(())
+    let (relaxed, has_class) = (order == Order::Relaxed, semantics.classes.iter().next().is_some());
+    first_broken(&[
+        (semantics.ignored != IgnoredClasses::NONE, SemanticsRule::Ignored),
+        (semantics.sequential, SemanticsRule::Sequential),
+        (semantics.make_available && !order.releases(), SemanticsRule::AvailableWithoutRelease),
+        (semantics.make_visible && !order.acquires(), SemanticsRule::VisibleWithoutAcquire),
+        (relaxed && has_class, SemanticsRule::RelaxedWithClasses),
+        (relaxed && operation == MemoryBarrier, SemanticsRule::RelaxedBarrier),
+        (operation == Load && order.releases(), SemanticsRule::ReleaseLoad),
+        (operation == Store && order.acquires(), SemanticsRule::AcquireStore),
+        (operation == Arrival && order.acquires(), SemanticsRule::AcquireArrival),
+        (operation == Wait && order.releases(), SemanticsRule::ReleaseWait),
+        (!relaxed && !has_class, SemanticsRule::OrderWithoutClass),
+        (!relaxed && scope == Scope::Invocation, SemanticsRule::OrderAtInvocation),
+    ])
+}
+
+fn first_broken(rules: &[(bool, SemanticsRule)]) -> Result<(), SemanticsRule> {
+    rules.iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, rule)| Err(*rule))
 }
 
 /// Checks that a compare-exchange with semantics `equal` may have these `unequal` ones.
@@ -82,14 +61,10 @@ pub fn check_unequal(scope: Scope, equal: Semantics, unequal: Semantics) -> Resu
         Err(SemanticsRule::ReleaseLoad) => return Err(SemanticsRule::ReleaseUnequal),
         other => other?,
     }
-    if unequal.order.acquires() && !equal.order.acquires() {
-        return Err(SemanticsRule::UnequalStronger);
-    }
-    if unequal.classes.iter().any(|class| !equal.classes.contains(class)) {
-        return Err(SemanticsRule::UnequalClasses);
-    }
-    if unequal.make_visible && !equal.make_visible {
-        return Err(SemanticsRule::UnequalVisible);
-    }
-    Ok(())
+    let has_more_classes = unequal.classes.iter().any(|class| !equal.classes.contains(class));
+    first_broken(&[
+        (unequal.order.acquires() && !equal.order.acquires(), SemanticsRule::UnequalStronger),
+        (has_more_classes, SemanticsRule::UnequalClasses),
+        (unequal.make_visible && !equal.make_visible, SemanticsRule::UnequalVisible),
+    ])
 }

@@ -535,8 +535,7 @@ fn atomic_op(operation: ArithmeticOperation, ty: ScalarType) -> Result<Op, Rule>
         (ArithmeticOperation::Minimum, true) => Op::AtomicSMin,
         (ArithmeticOperation::Maximum, false) => Op::AtomicUMax,
         (ArithmeticOperation::Maximum, true) => Op::AtomicSMax,
-        (ArithmeticOperation::Multiply | ArithmeticOperation::Divide, _) => {
-            return Err(Rule::AtomicArithmetic(operation));
-        }
+        (ArithmeticOperation::Multiply, _) => return Err(Rule::AtomicMultiply),
+        (ArithmeticOperation::Divide, _) => return Err(Rule::AtomicDivide),
     })
 }
