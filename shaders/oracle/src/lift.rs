@@ -58,20 +58,14 @@ pub enum KernelEvent {
         semantics: Semantics,
     },
     ControlBarrier {
+        /// The half of a split barrier.
+        half: Option<SplitHalf>,
         execution: Scope,
         memory: Scope,
         /// Memory semantics; relaxed if it is not a memory barrier.
         semantics: Semantics,
-        /// The number of the thread's own branches around it.
+        /// The number of the thread's own branches around it; 0 for a half.
         branches: usize,
-    },
-    /// A half of a split barrier.
-    SplitBarrier {
-        half: SplitHalf,
-        execution: Scope,
-        memory: Scope,
-        /// Memory semantics; relaxed if it is not a memory barrier.
-        semantics: Semantics,
     },
     /// A subgroup operation, in the lanes that execute it.
     Subgroup {
@@ -204,7 +198,7 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
                 (Some(_), KernelEvent::Stress(op)) => return Err(LiftError::Stress(*op)),
                 (None, KernelEvent::Stress(op)) => lifted.stress.push(*op),
                 (Some(thread), _) => lifted.threads.entry(thread).or_default().push(event),
-                (None, KernelEvent::Subgroup { .. } | KernelEvent::ControlBarrier { .. })
+                (None, KernelEvent::Subgroup { .. } | KernelEvent::ControlBarrier { half: None, .. })
                     if lanes.is_some() =>
                 {
                     for (thread, branches) in lanes.into_iter().flatten() {
@@ -216,12 +210,7 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
                 // A subgroup operation outside of threads belongs to no tangle of the test.
                 (None, KernelEvent::Subgroup { .. }) => {}
                 // All invocations execute it.
-                (
-                    None,
-                    KernelEvent::ControlBarrier { .. }
-                    | KernelEvent::SplitBarrier { .. }
-                    | KernelEvent::Interlock(_),
-                ) => {
+                (None, KernelEvent::ControlBarrier { .. } | KernelEvent::Interlock(_)) => {
                     lifted.threads.values_mut().for_each(|events| events.push(event.clone()));
                 }
                 (None, KernelEvent::Report) => lifted.outside.push(event),
@@ -317,9 +306,7 @@ fn lift_instruction(
     let ids = operand_ids(instruction);
     let id = |index: usize| ids.get(index).copied().ok_or(LiftError::Malformed(op));
     let scope_at = |index: usize| read_scope(reader, id(index)?);
-    let value_at = |index: usize| -> Result<ValueOperand, LiftError> {
-        Ok(reader.constant_bits(id(index)?).map_or(ValueOperand::Computed, ValueOperand::Constant))
-    };
+    let value_at = |index: usize| Ok::<_, LiftError>(value_operand(reader, id(index)?));
     let ordered = |index: usize| read_semantics(reader, id(index)?);
     match op {
         Op::MemoryBarrier => {
@@ -328,14 +315,12 @@ fn lift_instruction(
         Op::ControlBarrier | Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL => {
             let (execution, memory, semantics) = (scope_at(0)?, scope_at(1)?, ordered(2)?.0);
             let half = match op {
-                Op::ControlBarrierArriveINTEL => SplitHalf::Arrive,
-                Op::ControlBarrierWaitINTEL => SplitHalf::Wait,
-                _ => {
-                    let branches = 0;
-                    return Ok(Some(KernelEvent::ControlBarrier { execution, memory, semantics, branches }));
-                }
+                Op::ControlBarrierArriveINTEL => Some(SplitHalf::Arrive),
+                Op::ControlBarrierWaitINTEL => Some(SplitHalf::Wait),
+                _ => None,
             };
-            return Ok(Some(KernelEvent::SplitBarrier { half, execution, memory, semantics }));
+            let barrier = KernelEvent::ControlBarrier { half, execution, memory, semantics, branches: 0 };
+            return Ok(Some(barrier));
         }
         Op::BeginInvocationInterlockEXT => return Ok(Some(KernelEvent::Interlock(InterlockEnd::Begin))),
         Op::EndInvocationInterlockEXT => return Ok(Some(KernelEvent::Interlock(InterlockEnd::End))),
@@ -400,9 +385,7 @@ fn lift_instruction(
                 let construct =
                     reader.definition(id(1)?).filter(|made| made.class.opcode == Op::CompositeConstruct);
                 let parts = crate::reader::operand_ids(construct.ok_or(LiftError::Malformed(op))?);
-                let part =
-                    |id| reader.constant_bits(id).map_or(ValueOperand::Computed, ValueOperand::Constant);
-                parts.into_iter().map(part).collect()
+                parts.into_iter().map(|part| value_operand(reader, part)).collect()
             } else {
                 vec![value_at(1)?]
             };
@@ -434,6 +417,10 @@ fn lift_instruction(
             }
         }
     }))
+}
+
+fn value_operand(reader: &Reader, id: Word) -> ValueOperand {
+    reader.constant_bits(id).map_or(ValueOperand::Computed, ValueOperand::Constant)
 }
 
 /// Returns the event of a plain access to an image.
@@ -469,8 +456,7 @@ fn texel_event(reader: &Reader, instruction: &Instruction) -> Result<KernelEvent
     // All components of a texel are equal, and only the first counts.
     let Some(construct) = reader.definition(texels) else { return Err(malformed()) };
     let first = crate::reader::operand_ids(construct).first().copied().ok_or_else(malformed)?;
-    let value = reader.constant_bits(first).map_or(ValueOperand::Computed, ValueOperand::Constant);
-    Ok(KernelEvent::Store { site, volatile, access, values: vec![value] })
+    Ok(KernelEvent::Store { site, volatile, access, values: vec![value_operand(reader, first)] })
 }
 
 /// Returns the access kind of a variable's plain accesses in GLSL450; `None` in the Vulkan memory model,
@@ -479,18 +465,13 @@ fn variable_coherence(reader: &Reader, variable: Word, class: StorageClass) -> O
     if reader.has_vulkan_model() {
         return None;
     }
-    let coherent = class == StorageClass::Workgroup || reader.is_decorated(variable, Decoration::Coherent);
-    Some(if coherent { Access::Coherent { scope: coherent_scope(class) } } else { Access::Private })
-}
-
-/// Returns the scope of a coherent access in GLSL450.
-fn coherent_scope(class: StorageClass) -> Scope {
-    if class == StorageClass::Workgroup { Scope::Workgroup } else { Scope::QueueFamily }
-}
-
-/// Returns the meaning of a scope in GLSL450, where Device scope is queue-family scope.
-fn without_device_scope(scope: Scope) -> Scope {
-    if scope == Scope::Device { Scope::QueueFamily } else { scope }
+    Some(match class {
+        StorageClass::Workgroup => Access::Coherent { scope: Scope::Workgroup },
+        _ if reader.is_decorated(variable, Decoration::Coherent) => {
+            Access::Coherent { scope: Scope::QueueFamily }
+        }
+        _ => Access::Private,
+    })
 }
 
 fn is_access(op: Op) -> bool {
@@ -521,7 +502,9 @@ pub(crate) fn is_rmw(op: Op) -> bool {
 fn read_scope(reader: &Reader, id: Word) -> Result<Scope, LiftError> {
     let word = reader.constant(id).ok_or(LiftError::NotConstant(id))?;
     let scope = parse_scope(word).ok_or(LiftError::Scope(word))?;
-    Ok(if reader.has_vulkan_model() { scope } else { without_device_scope(scope) })
+    // In GLSL450, Device scope is queue-family scope.
+    let is_family = scope == Scope::Device && !reader.has_vulkan_model();
+    Ok(if is_family { Scope::QueueFamily } else { scope })
 }
 
 /// Returns memory semantics, and whether they are volatile.

@@ -31,27 +31,13 @@ pub fn verify(test: &Test, kernel: &CompiledKernel) -> Result<(), LiftError> {
     let sites = ExpectedSites::new(test, kernel);
     let lifted = lift(&kernel.words, &kernel.bindings)?;
     let zeroed = kernel.variant.workgroup_memory == WorkgroupInitialization::Zeroed;
-    if lifted.zeroed.is_some_and(|found| found != zeroed) {
-        let words = |zeroed| if zeroed { "zeroed memory" } else { "uninitialized memory" };
-        return Err(LiftError::OutsideDiffers {
-            expected: words(zeroed).to_owned(),
-            found: words(!zeroed).to_owned(),
-        });
-    }
+    let initialization = |zeroed| format!("{} memory", if zeroed { "zeroed" } else { "uninitialized" });
+    outside_agrees(initialization(zeroed), initialization(lifted.zeroed.unwrap_or(zeroed)))?;
+    let reconvergence = |maximal| format!("{} maximal reconvergence", if maximal { "with" } else { "no" });
     let reconverges = test.metadata.maximal_reconvergence && test.has_tangles();
-    if lifted.maximally_reconverges != reconverges {
-        let words = |declared| if declared { "maximal reconvergence" } else { "no maximal reconvergence" };
-        return Err(LiftError::OutsideDiffers {
-            expected: words(reconverges).to_owned(),
-            found: words(!reconverges).to_owned(),
-        });
-    }
-    if lifted.interlock != test.interlock_order() {
-        return Err(LiftError::OutsideDiffers {
-            expected: format!("{:?} as the order of sections", test.interlock_order()),
-            found: format!("{:?}", lifted.interlock),
-        });
-    }
+    outside_agrees(reconvergence(reconverges), reconvergence(lifted.maximally_reconverges))?;
+    let sections = |order| format!("{order:?} as the order of sections");
+    outside_agrees(sections(test.interlock_order()), sections(lifted.interlock))?;
     for (index, thread) in test.threads.iter().enumerate() {
         let id = ThreadId(index as u16);
         let mut found = lifted.threads.get(&id).map(Vec::as_slice).unwrap_or_default();
@@ -78,8 +64,9 @@ pub fn verify(test: &Test, kernel: &CompiledKernel) -> Result<(), LiftError> {
     verify_outside_threads(test, kernel, &sites, &lifted.outside)
 }
 
-fn difference_error(thread: ThreadId, position: usize, expected: &str, found: &KernelEvent) -> LiftError {
-    LiftError::Differs { thread, position, expected: expected.to_owned(), found: format!("{found:?}") }
+/// Returns an error unless a property outside of threads is as expected.
+fn outside_agrees(expected: String, found: String) -> Result<(), LiftError> {
+    if expected == found { Ok(()) } else { Err(LiftError::OutsideDiffers { expected, found }) }
 }
 
 /// Returns the events between the barrier after the initialization of workgroup memory and the one before it
@@ -91,6 +78,7 @@ fn strip_initialization_barriers(
 ) -> Result<&[KernelEvent], LiftError> {
     let is_vulkan_model = variant.model == MemoryModel::Vulkan;
     let barrier = KernelEvent::ControlBarrier {
+        half: None,
         execution: Scope::Workgroup,
         memory: Scope::Workgroup,
         semantics: Semantics {
@@ -102,24 +90,17 @@ fn strip_initialization_barriers(
         },
         branches: 0,
     };
-    match (found, variant.workgroup_memory) {
+    let (first, inner, last) = match (found, variant.workgroup_memory) {
         ([first, inner @ .., last], WorkgroupInitialization::Stored)
-            if *first == barrier && *last == barrier =>
-        {
-            Ok(inner)
-        }
-        ([inner @ .., first, last], WorkgroupInitialization::Zeroed)
-            if *first == barrier && *last == barrier =>
-        {
-            Ok(inner)
-        }
-        _ => Err(difference_error(
-            id,
-            0,
-            "barriers of the workgroup around it",
-            found.first().unwrap_or(&barrier),
-        )),
+        | ([inner @ .., first, last], WorkgroupInitialization::Zeroed) => (Some(first), inner, Some(last)),
+        _ => (None, found, None),
+    };
+    if (first, last) == (Some(&barrier), Some(&barrier)) {
+        return Ok(inner);
     }
+    let found = found.first().unwrap_or(&barrier);
+    let expected = "barriers of the workgroup around it".to_owned();
+    Err(LiftError::Differs { thread: id, position: 0, expected, found: format!("{found:?}") })
 }
 
 /// Checks that the kernel initializes its workgroup memory and reads its final values.
@@ -166,14 +147,12 @@ fn verify_outside_threads(
         WorkgroupInitialization::Stored => [stores, final_reads].concat(),
         WorkgroupInitialization::Zeroed => [final_reads, stores].concat(),
     };
-    if expected == outside {
-        return Ok(());
-    }
     let position = expected.iter().zip(outside).take_while(|(left, right)| left == right).count();
-    Err(LiftError::OutsideDiffers {
-        expected: expected.get(position).map_or("its end".to_owned(), |event| format!("{event:?}")),
-        found: outside.get(position).map_or("its end".to_owned(), |event| format!("{event:?}")),
-    })
+    outside_agrees(describe(expected.get(position)), describe(outside.get(position)))
+}
+
+fn describe(event: Option<&KernelEvent>) -> String {
+    event.map_or("its end".to_owned(), |event| format!("{event:?}"))
 }
 
 /// A storage in workgroup memory.
@@ -410,38 +389,47 @@ impl KernelComparison<'_> {
             if !reached {
                 continue;
             }
-            if let InstructionKind::ControlBarrier(barrier) = &instruction.kind {
-                let barrier_event = KernelEvent::ControlBarrier {
-                    execution: barrier.execution_scope,
-                    memory: barrier.memory_scope,
-                    semantics: barrier.semantics.unwrap_or(Semantics::RELAXED),
-                    branches: count_skipping_branches(thread, place),
-                };
-                self.compare_barrier(&barrier_event)?;
-            } else if let InstructionKind::SplitBarrier(barrier) = &instruction.kind {
-                let barrier_event = KernelEvent::SplitBarrier {
-                    half: barrier.half,
-                    execution: barrier.execution_scope,
-                    memory: barrier.memory_scope,
-                    semantics: barrier.semantics.unwrap_or(Semantics::RELAXED),
-                };
-                self.compare_barrier(&barrier_event)?;
-            } else if let InstructionKind::Interlock(interlock) = &instruction.kind {
-                self.expect_event(&KernelEvent::Interlock(interlock.end))?;
-            } else if let InstructionKind::Subgroup(operation) = &instruction.kind {
-                self.expect_event(&subgroup_event(operation, count_skipping_branches(thread, place)))?;
-            } else if let Some(expected) = expected_event(test, sites, kernel, &instruction.kind) {
-                match self.found.get(self.position) {
-                    Some(found) if events_agree(&expected, found) => self.position += 1,
-                    _ => return Err(self.current_difference(format!("{expected:?}"))),
+            let branches = count_skipping_branches(thread, place);
+            match &instruction.kind {
+                InstructionKind::ControlBarrier(barrier) => {
+                    self.compare_barrier(&KernelEvent::ControlBarrier {
+                        half: None,
+                        execution: barrier.execution_scope,
+                        memory: barrier.memory_scope,
+                        semantics: barrier.semantics.unwrap_or(Semantics::RELAXED),
+                        branches,
+                    })?
+                }
+                InstructionKind::SplitBarrier(barrier) => {
+                    self.compare_barrier(&KernelEvent::ControlBarrier {
+                        half: Some(barrier.half),
+                        execution: barrier.execution_scope,
+                        memory: barrier.memory_scope,
+                        semantics: barrier.semantics.unwrap_or(Semantics::RELAXED),
+                        branches: 0,
+                    })?
+                }
+                InstructionKind::Interlock(interlock) => {
+                    self.expect_event(&KernelEvent::Interlock(interlock.end))?;
+                }
+                InstructionKind::Subgroup(operation) => {
+                    self.expect_event(&subgroup_event(operation, branches))?;
+                }
+                kind => {
+                    if let Some(expected) = expected_event(test, sites, kernel, kind) {
+                        match self.found.get(self.position) {
+                            Some(found) if events_agree(&expected, found) => self.position += 1,
+                            _ => return Err(self.current_difference(format!("{expected:?}"))),
+                        }
+                    }
                 }
             }
         }
         for _ in 0..report_count {
-            match self.found.get(self.position) {
-                Some(KernelEvent::Report) => self.position += 1,
-                _ => return Err(self.current_difference("a result".to_owned())),
+            if self.found.get(self.position) != Some(&KernelEvent::Report) {
+                return Err(self.current_difference("a result".to_owned()));
             }
+            self.position += 1;
         }
         // A thread without a section executes the ends of the others' section.
         let has_section =
@@ -461,7 +449,7 @@ impl KernelComparison<'_> {
     }
 
     fn current_difference(&self, expected: String) -> LiftError {
-        let found = self.found.get(self.position).map_or("its end".to_owned(), |event| format!("{event:?}"));
+        let found = describe(self.found.get(self.position));
         LiftError::Differs { thread: self.thread, position: self.position, expected, found }
     }
 
@@ -471,14 +459,12 @@ impl KernelComparison<'_> {
         let Some((half, execution, memory, semantics)) = unguarded_barrier(whole) else {
             return self.expect_event(whole);
         };
-        if self.found.get(self.position) == Some(whole) {
-            self.position += 1;
+        if self.expect_event(whole).is_ok() {
             return Ok(());
         }
         if execution == Scope::Workgroup {
             self.skip_foreign_subgroup_barriers();
-            if self.found.get(self.position) == Some(whole) {
-                self.position += 1;
+            if self.expect_event(whole).is_ok() {
                 return Ok(());
             }
         }
@@ -536,11 +522,8 @@ fn count_skipping_branches(thread: &Thread, place: usize) -> usize {
 /// Returns half, execution scope, memory scope and semantics of a barrier that is not under a branch.
 fn unguarded_barrier(event: &KernelEvent) -> Option<(Option<SplitHalf>, Scope, Scope, Semantics)> {
     match event {
-        KernelEvent::ControlBarrier { execution, memory, semantics, branches: 0 } => {
-            Some((None, *execution, *memory, *semantics))
-        }
-        KernelEvent::SplitBarrier { half, execution, memory, semantics } => {
-            Some((Some(*half), *execution, *memory, *semantics))
+        KernelEvent::ControlBarrier { half, execution, memory, semantics, branches: 0 } => {
+            Some((*half, *execution, *memory, *semantics))
         }
         _ => None,
     }
@@ -636,27 +619,17 @@ fn rmw_opcode(arithmetic: ArithmeticOperation, scalar: ScalarType) -> Option<Op>
 
 /// Returns true if the events match. A register with its initial value is a constant in the kernel.
 fn events_agree(expected: &KernelEvent, found: &KernelEvent) -> bool {
+    fn values(event: &mut KernelEvent) -> Vec<ValueOperand> {
+        match event {
+            KernelEvent::Store { values, .. } | KernelEvent::Rmw { values, .. } => std::mem::take(values),
+            _ => Vec::new(),
+        }
+    }
+    let (mut expected, mut found) = (expected.clone(), found.clone());
+    let (wanted, written) = (values(&mut expected), values(&mut found));
     let same_value =
         |left: &ValueOperand, right: &ValueOperand| *left == ValueOperand::Computed || left == right;
-    match (expected, found) {
-        (KernelEvent::Store { values, .. }, KernelEvent::Store { values: found_values, .. }) => {
-            let mut with = found.clone();
-            if let KernelEvent::Store { values: with, .. } = &mut with {
-                with.clone_from(values);
-            }
-            *expected == with
-                && values.len() == found_values.len()
-                && values.iter().zip(found_values).all(|(left, right)| same_value(left, right))
-        }
-        (KernelEvent::Rmw { values, .. }, KernelEvent::Rmw { values: found_values, .. }) => {
-            let mut with = found.clone();
-            if let KernelEvent::Rmw { values: with, .. } = &mut with {
-                with.clone_from(values);
-            }
-            *expected == with
-                && values.len() == found_values.len()
-                && values.iter().zip(found_values).all(|(left, right)| same_value(left, right))
-        }
-        _ => expected == found,
-    }
+    expected == found
+        && wanted.len() == written.len()
+        && wanted.iter().zip(&written).all(|(left, right)| same_value(left, right))
 }
