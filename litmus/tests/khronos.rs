@@ -1,43 +1,16 @@
 //! Khronos' `.test` format: accepted and refused files, and printing.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use litmus::convert::{guard_forced_reads, to_khronos, to_vulkan};
 use litmus::{Dialect, KhronosError, Test, ThreadId, parse, print};
 use proptest::prelude::*;
 
+use crate::parse::{check_folder, check_mistakes};
 use crate::round_trip::grammar::Grammar;
-
-fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
-}
-
-/// Compares `show` of every `.test` file in a folder with the snapshot of the same stem.
-fn check_folder(name: &str, show: impl Fn(&str, &str) -> String) -> BTreeSet<String> {
-    let mut stems = BTreeSet::new();
-    for entry in fs::read_dir(folder(name)).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "test") {
-            stems.insert(path.file_stem().unwrap().to_str().unwrap().to_owned());
-        }
-    }
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(folder(name));
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| {
-        for stem in &stems {
-            let file = format!("{stem}.test");
-            let text = fs::read_to_string(folder(name).join(&file)).unwrap();
-            insta::assert_snapshot!(stem.as_str(), show(&file, &text));
-        }
-    });
-    stems
-}
 
 /// Parsing printed text gives the same test, and printing it again gives the same text.
 fn round_trip(test: &Test, file: &str) -> String {
@@ -50,7 +23,7 @@ fn round_trip(test: &Test, file: &str) -> String {
 
 #[test]
 fn valid_files() {
-    check_folder("khronos_ok", |file, text| {
+    check_folder("khronos_ok", "test", |file, text| {
         let test = parse(text, file).unwrap_or_else(|e| panic!("{file}: {:?}", e.messages()));
         let mut out = round_trip(&test, file);
         writeln!(out, "---").unwrap();
@@ -74,20 +47,14 @@ fn valid_files() {
 
 #[test]
 fn mistakes() {
-    let stems = check_folder("khronos_err", |file, text| {
-        let errors = parse(text, file).unwrap_err();
-        let code = format!("litmus::khronos::{}", file.split('.').next().unwrap());
-        let messages = errors.messages();
-        assert!(messages.iter().any(|message| message.code == code), "{file}: {messages:?}");
-        messages.iter().fold(String::new(), |mut out, message| {
+    let read = |text: &str, file: &str| parse(text, file).unwrap_err();
+    check_mistakes("khronos_err", "test", KhronosError::CODES, read, |errors| {
+        errors.messages().iter().fold(String::new(), |mut out, message| {
             writeln!(out, "{}:{}: {} [{}]", message.line, message.column, message.text, message.code)
                 .unwrap();
             out
         })
     });
-    // Every kind of mistake has an example.
-    let examples: BTreeSet<&str> = stems.iter().map(String::as_str).collect();
-    assert_eq!(examples, KhronosError::CODES.iter().copied().collect());
 }
 
 #[test]

@@ -12,19 +12,19 @@ use litmus::{
 };
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
-fn folder(name: &str) -> PathBuf {
+pub fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
 
 /// Compares `show` of every input in a folder with the snapshot of the same stem.
-fn check_folder(name: &str, show: impl Fn(&str, &str) -> String) -> BTreeSet<String> {
+pub fn check_folder(name: &str, extension: &str, show: impl Fn(&str, &str) -> String) -> BTreeSet<String> {
     let mut inputs = BTreeSet::new();
     let mut snapshots = BTreeSet::new();
     for entry in fs::read_dir(folder(name)).unwrap() {
         let path = entry.unwrap().path();
         let file = path.file_name().unwrap().to_str().unwrap().to_owned();
         match file.rsplit_once('.').unwrap() {
-            (stem, "litmus") => assert!(inputs.insert(stem.to_owned())),
+            (stem, found) if found == extension => assert!(inputs.insert(stem.to_owned())),
             (stem, "snap") => assert!(snapshots.insert(stem.to_owned())),
             // insta writes `.snap.new` files after a failure.
             (_, "new") => {}
@@ -37,7 +37,7 @@ fn check_folder(name: &str, show: impl Fn(&str, &str) -> String) -> BTreeSet<Str
     settings.set_omit_expression(true);
     settings.bind(|| {
         for stem in &inputs {
-            let file = format!("{stem}.litmus");
+            let file = format!("{stem}.{extension}");
             let text = fs::read_to_string(folder(name).join(&file)).unwrap();
             insta::assert_snapshot!(stem.as_str(), show(&file, &text));
         }
@@ -62,7 +62,7 @@ fn render(errors: &ParseErrors) -> String {
 
 #[test]
 fn valid_texts() {
-    check_folder("parse_ok", |file, text| {
+    check_folder("parse_ok", "litmus", |file, text| {
         let test = litmus::parse(text, file).unwrap_or_else(|errors| panic!("{}", render(&errors)));
         let printed = litmus::print(&test);
         assert_eq!(litmus::parse(&printed, file).unwrap(), test, "{printed}");
@@ -129,46 +129,35 @@ fn every_instruction_has_an_example() {
     assert_eq!(kinds.collect::<BTreeSet<_>>().len(), 26 + 19);
 }
 
+/// Checks that a folder has an example of every mistake in a list, named after its diagnostic code.
+pub fn check_mistakes(
+    folder: &str,
+    extension: &str,
+    codes: &[&str],
+    read: impl Fn(&str, &str) -> ParseErrors,
+    show: impl Fn(&ParseErrors) -> String,
+) {
+    let inputs = check_folder(folder, extension, |file, text| {
+        let errors = read(text, file);
+        let prefix = folder.strip_suffix("_err").unwrap();
+        let code = format!("litmus::{prefix}::{}", file.split('.').next().unwrap());
+        let found: Vec<String> = errors.messages().into_iter().map(|message| message.code).collect();
+        assert!(found.contains(&code), "{file}: {found:?}\n{}", render(&errors));
+        show(&errors)
+    });
+    let examples: BTreeSet<&str> = inputs.iter().map(|stem| stem.split('.').next().unwrap()).collect();
+    // The text above the size limit is generated here.
+    assert_eq!(examples, codes.iter().copied().filter(|code| *code != "too_large").collect());
+}
+
 #[test]
 fn mistakes() {
     let strict = ParseOptions { strict_metadata: true };
-    let inputs = check_folder("parse_err", |file, text| {
-        let errors = litmus::parse_with(text, file, strict).unwrap_err();
-        // Each file is named after its diagnostic code.
-        let code = format!("litmus::parse::{}", file.split('.').next().unwrap());
-        let codes: Vec<String> = errors.messages().into_iter().map(|message| message.code).collect();
-        assert!(codes.contains(&code), "{file}: {codes:?}\n{}", render(&errors));
-        render(&errors)
-    });
-    // Every parser diagnostic has an example; the text above the size limit is generated here.
-    let examples: BTreeSet<&str> =
-        inputs.iter().map(|stem| stem.split('.').next().unwrap()).chain(["too_large"]).collect();
-    assert_eq!(examples, ParseError::CODES.iter().copied().collect());
-}
-
-#[test]
-fn mistakes_in_subgroup_operations() {
-    let inputs = check_folder("subgroup_err", |file, text| {
-        let errors = litmus::parse(text, file).unwrap_err();
-        let code = format!("litmus::subgroup::{}", file.split('.').next().unwrap());
-        assert!(errors.messages().iter().any(|message| message.code == code), "{}", render(&errors));
-        render(&errors)
-    });
-    let examples: BTreeSet<&str> = inputs.iter().map(|stem| stem.split('.').next().unwrap()).collect();
-    assert_eq!(examples, SubgroupError::CODES.iter().copied().collect());
-}
-
-/// Every refusal of API calls has an example.
-#[test]
-fn mistakes_in_calls() {
-    let inputs = check_folder("call_err", |file, text| {
-        let errors = litmus::parse(text, file).unwrap_err();
-        let code = format!("litmus::call::{}", file.split('.').next().unwrap());
-        assert!(errors.messages().iter().any(|message| message.code == code), "{}", render(&errors));
-        render(&errors)
-    });
-    let examples: BTreeSet<&str> = inputs.iter().map(|stem| stem.split('.').next().unwrap()).collect();
-    assert_eq!(examples, CallError::CODES.iter().copied().collect());
+    let strictly = |text: &str, file: &str| litmus::parse_with(text, file, strict).unwrap_err();
+    check_mistakes("parse_err", "litmus", ParseError::CODES, strictly, render);
+    let read = |text: &str, file: &str| litmus::parse(text, file).unwrap_err();
+    check_mistakes("subgroup_err", "litmus", SubgroupError::CODES, read, render);
+    check_mistakes("call_err", "litmus", CallError::CODES, read, render);
 }
 
 #[test]
