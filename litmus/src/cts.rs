@@ -33,28 +33,10 @@ pub const EXCLUDED_GROUPS: [(&str, usize, &str); 2] = [
 /// The common prefix of complete CTS names.
 pub const NAME_PREFIX: &str = "dEQP-VK.memory_model.";
 
-/// Declares an enumeration of the words of a name component, in CTS order.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$member_doc:meta])* $member:ident = $word:literal),* $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$member_doc])* $member),* }
-
-        impl $name {
-            /// All members, in CTS order.
-            pub const ALL: &[$name] = &[$($name::$member),*];
-
-            /// Returns the word in CTS names.
-            pub fn word(self) -> &'static str {
-                match self { $($name::$member => $word),* }
-            }
-        }
-    };
-}
-
-words! {
+vocabulary::closed_enum! {
     /// The shape of a test.
-    Shape {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Shape {
         /// Message passing: if the flag is seen, the payload must be visible.
         MessagePassing = "message_passing",
         /// Write after read: the thread that sees the flag writes, and the earlier read must not see that
@@ -62,18 +44,20 @@ words! {
         WriteAfterRead = "write_after_read",
     }
 }
-words! {
+vocabulary::closed_enum! {
     /// The memory model of the shader.
-    Model {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Model {
         /// GLSL450 with coherent variables.
         Core11 = "core11",
         /// The Vulkan memory model.
         Extended = "ext",
     }
 }
-words! {
+vocabulary::closed_enum! {
     /// Type of payload and guard.
-    Type {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Type {
         /// 32-bit integer.
         U32 = "u32",
         /// 64-bit integer.
@@ -84,18 +68,20 @@ words! {
         F64 = "f64",
     }
 }
-words! {
+vocabulary::closed_enum! {
     /// The place of availability and visibility operations.
-    Coherence {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Coherence {
         /// At the accesses to the payload.
         Coherent = "coherent",
         /// At the synchronizing operations.
         NonCoherent = "noncoherent",
     }
 }
-words! {
+vocabulary::closed_enum! {
     /// The synchronization of the threads.
-    Sync {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Sync {
         /// Memory barriers around relaxed atomics.
         FenceFence = "fence_fence",
         /// A memory barrier releases, the atomic load acquires.
@@ -110,18 +96,20 @@ words! {
         ControlAndMemoryBarrier = "control_and_memory_barrier",
     }
 }
-words! {
+vocabulary::closed_enum! {
     /// The kind of access to the guard.
-    GuardAccess {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum GuardAccess {
         /// Stored and loaded.
         Write = "atomicwrite",
         /// Exchanged.
         Exchange = "atomicrmw",
     }
 }
-words! {
+vocabulary::closed_enum! {
     /// Scope of synchronization; it also determines the placement of the threads.
-    Range {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Range {
         /// Device.
         Device = "device",
         /// Queue family.
@@ -132,18 +120,20 @@ words! {
         Subgroup = "subgroup",
     }
 }
-words! {
+vocabulary::closed_enum! {
     /// The memory type of a variable.
-    Locality {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Locality {
         /// A memory type with DEVICE_LOCAL.
         Local = "local",
         /// A memory type without DEVICE_LOCAL.
         NonLocal = "nonlocal",
     }
 }
-words! {
+vocabulary::closed_enum! {
     /// The kind of storage of a variable.
-    Storage {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Storage {
         /// In a storage buffer.
         Buffer = "buffer",
         /// A texel of a storage image.
@@ -154,9 +144,10 @@ words! {
         Address = "physbuffer",
     }
 }
-words! {
+vocabulary::closed_enum! {
     /// The shader stage.
-    Stage {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Stage {
         /// Compute.
         Compute = "comp",
         /// Vertex.
@@ -165,18 +156,20 @@ words! {
         Fragment = "frag",
     }
 }
-words! {
+vocabulary::closed_enum! {
     /// The invocation that acquires at the end of a transitive test.
-    Acquirer {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Acquirer {
         /// The reading invocation itself.
         Reader = "nontransvis",
         /// Another invocation of its workgroup, which synchronizes with it by a control barrier.
         Relay = "transvis",
     }
 }
-words! {
+vocabulary::closed_enum! {
     /// The scripts with permuted indices.
-    Permuted {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Permuted {
         /// Memory barriers, and an atomic payload.
         Barrier = "barrier",
         /// Release and acquire, and an atomic payload.
@@ -237,74 +230,48 @@ pub enum CtsCase {
 pub fn all_cases() -> impl Iterator<Item = CtsCase> {
     let generated = |shape| generated_cases(shape).into_iter().map(CtsCase::Generated);
     generated(Shape::MessagePassing)
-        .chain(Permuted::ALL.iter().copied().map(CtsCase::Permuted))
+        .chain(Permuted::ALL.map(CtsCase::Permuted))
         .chain(generated(Shape::WriteAfterRead))
         .chain(transitive_cases().into_iter().map(CtsCase::Transitive))
 }
 
 fn all_variables() -> impl Iterator<Item = CtsVariable> + Clone {
-    let variables_in = |locality: &Locality| {
-        let locality = *locality;
-        Storage::ALL.iter().map(move |storage| CtsVariable { locality, storage: *storage })
-    };
-    Locality::ALL.iter().flat_map(variables_in).filter(|variable| {
+    let variables_in =
+        |locality| Storage::ALL.into_iter().map(move |storage| CtsVariable { locality, storage });
+    Locality::ALL.into_iter().flat_map(variables_in).filter(|variable| {
         // The CTS lists workgroup memory under one locality only.
         variable.storage != Storage::Workgroup || variable.locality == Locality::NonLocal
     })
 }
 
+/// Evaluates an expression for every combination of values, the last ones first.
+macro_rules! for_all {
+    (=> $body:expr) => { $body };
+    ($name:ident in $values:expr, $($rest:tt)*) => { for $name in $values { for_all!($($rest)*); } };
+}
+
 fn generated_cases(shape: Shape) -> Vec<GeneratedCase> {
     let mut all = Vec::new();
-    for model in Model::ALL {
-        for scalar in Type::ALL {
-            for coherence in Coherence::ALL {
-                for sync in Sync::ALL {
-                    for guard_access in GuardAccess::ALL {
-                        for range in Range::ALL {
-                            for payload in all_variables() {
-                                for guard in all_variables() {
-                                    all.extend(Stage::ALL.iter().map(|stage| GeneratedCase {
-                                        shape,
-                                        model: *model,
-                                        scalar: *scalar,
-                                        coherence: *coherence,
-                                        sync: *sync,
-                                        guard_access: *guard_access,
-                                        range: *range,
-                                        payload,
-                                        guard,
-                                        stage: *stage,
-                                    }));
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
+    for_all! {
+        model in Model::ALL, scalar in Type::ALL, coherence in Coherence::ALL, sync in Sync::ALL,
+        guard_access in GuardAccess::ALL, range in Range::ALL, payload in all_variables(),
+        guard in all_variables(), stage in Stage::ALL,
+        => all.push(GeneratedCase {
+            shape, model, scalar, coherence, sync, guard_access, range, payload, guard, stage,
+        })
     }
     all.retain(GeneratedCase::exists_in_cts);
     all
 }
 
 fn transitive_cases() -> Vec<TransitiveCase> {
-    let syncs = Sync::ALL.iter().filter(|sync| !sync.is_control_barrier());
+    let syncs = || Sync::ALL.into_iter().filter(|sync| !sync.is_control_barrier());
     let buffers = || all_variables().filter(|variable| variable.storage != Storage::Workgroup);
     let mut all = Vec::new();
-    for coherence in Coherence::ALL {
-        for sync in syncs.clone() {
-            for payload in buffers() {
-                for guard in buffers() {
-                    all.extend(Acquirer::ALL.iter().map(|acquirer| TransitiveCase {
-                        coherence: *coherence,
-                        sync: *sync,
-                        payload,
-                        guard,
-                        acquirer: *acquirer,
-                    }));
-                }
-            }
-        }
+    for_all! {
+        coherence in Coherence::ALL, sync in syncs(), payload in buffers(), guard in buffers(),
+        acquirer in Acquirer::ALL,
+        => all.push(TransitiveCase { coherence, sync, payload, guard, acquirer })
     }
     all
 }
@@ -353,24 +320,24 @@ impl CtsCase {
         match self {
             CtsCase::Generated(case) => format!(
                 "cts/{}/{}.{}.{}.{}.{}.{}.{}",
-                case.shape.word(),
-                case.scalar.word(),
-                case.coherence.word(),
-                case.sync.word(),
-                case.guard_access.word(),
-                case.range.word(),
-                case.payload.storage.word(),
-                case.guard.storage.word()
+                case.shape.name(),
+                case.scalar.name(),
+                case.coherence.name(),
+                case.sync.name(),
+                case.guard_access.name(),
+                case.range.name(),
+                case.payload.storage.name(),
+                case.guard.storage.name()
             ),
             CtsCase::Transitive(case) => format!(
                 "cts/transitive/{}.{}.{}.{}.{}",
-                case.coherence.word(),
-                case.sync.word(),
-                case.payload.storage.word(),
-                case.guard.storage.word(),
-                case.acquirer.word()
+                case.coherence.name(),
+                case.sync.name(),
+                case.payload.storage.name(),
+                case.guard.storage.name(),
+                case.acquirer.name()
             ),
-            CtsCase::Permuted(case) => format!("cts/message_passing/permuted_index.{}", case.word()),
+            CtsCase::Permuted(case) => format!("cts/message_passing/permuted_index.{}", case.name()),
         }
     }
 
@@ -420,33 +387,33 @@ impl CtsCase {
 impl fmt::Display for CtsCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let variable = |name: &str, variable: &CtsVariable| {
-            format!("{name}_{}.{}", variable.locality.word(), variable.storage.word())
+            format!("{name}_{}.{}", variable.locality.name(), variable.storage.name())
         };
         match self {
             CtsCase::Generated(case) => write!(
                 f,
                 "{}.{}.{}.{}.{}.{}.{}.{}.{}.{}",
-                case.shape.word(),
-                case.model.word(),
-                case.scalar.word(),
-                case.coherence.word(),
-                case.sync.word(),
-                case.guard_access.word(),
-                case.range.word(),
+                case.shape.name(),
+                case.model.name(),
+                case.scalar.name(),
+                case.coherence.name(),
+                case.sync.name(),
+                case.guard_access.name(),
+                case.range.name(),
                 variable("payload", &case.payload),
                 variable("guard", &case.guard),
-                case.stage.word()
+                case.stage.name()
             ),
             CtsCase::Transitive(case) => write!(
                 f,
                 "transitive.{}.{}.{}.{}.{}",
-                case.coherence.word(),
-                case.sync.word(),
+                case.coherence.name(),
+                case.sync.name(),
                 variable("payload", &case.payload),
                 variable("guard", &case.guard),
-                case.acquirer.word()
+                case.acquirer.name()
             ),
-            CtsCase::Permuted(case) => write!(f, "message_passing.permuted_index.{}", case.word()),
+            CtsCase::Permuted(case) => write!(f, "message_passing.permuted_index.{}", case.name()),
         }
     }
 }

@@ -114,7 +114,7 @@ fn programs_have_the_features_in_their_names() {
                 }
                 InstructionKind::Fence { scope, semantics } => {
                     // The fence after the early read of the guard has a scope without the other thread.
-                    if *scope < range(generated.range.word()) {
+                    if *scope < range(generated.range.name()) {
                         assert_eq!(semantics.order, litmus::Order::Acquire, "{case}");
                         early_fences += 1;
                     } else {
@@ -132,14 +132,14 @@ fn programs_have_the_features_in_their_names() {
         }
         let name = case.cts_name();
         let has = |word: &str| name.split('.').any(|part| part == word);
-        let scope = range(generated.range.word());
+        let scope = range(generated.range.name());
         assert_eq!(scopes, [scope].into(), "{case}");
         assert_eq!(coherent, if has("coherent") { 2 } else { 0 }, "{case}");
         assert_eq!(exchanges, if has("atomicrmw") { 2 } else { 0 }, "{case}");
         let control = has("control_barrier") || has("control_and_memory_barrier");
         assert_eq!(barriers, if control { 2 } else { 0 }, "{case}");
         assert_eq!(early_fences, usize::from(!control && scope != Scope::Subgroup), "{case}");
-        let expected_fences = match generated.sync.word() {
+        let expected_fences = match generated.sync.name() {
             "fence_fence" => 2,
             "fence_atomic" | "atomic_fence" => 1,
             "control_and_memory_barrier" => 4,
@@ -151,9 +151,9 @@ fn programs_have_the_features_in_their_names() {
             "workgroup" => StorageClass::Workgroup,
             _ => StorageClass::Buffer,
         };
-        let mut expected = BTreeSet::from([class(generated.payload.storage.word())]);
+        let mut expected = BTreeSet::from([class(generated.payload.storage.name())]);
         if !control {
-            expected.insert(class(generated.guard.storage.word()));
+            expected.insert(class(generated.guard.storage.name()));
         }
         assert_eq!(classes, expected, "{case}");
         // Threads are as distant as the scope permits, and in one workgroup if workgroup memory requires it.

@@ -52,7 +52,7 @@ impl Storage {
         };
         // The CTS uses the 32-bit format instead of 64-bit images.
         let scalar = if self == Storage::Image && scalar == Type::U64 { Type::U32 } else { scalar };
-        format!("{kind} {}", scalar.word())
+        format!("{kind} {}", scalar.name())
     }
 }
 
@@ -79,98 +79,7 @@ impl SyncSides {
         classes.concat()
     }
 
-    fn release_suffix(&self) -> String {
-        let available = if self.coherence == Coherence::NonCoherent { ".semav" } else { "" };
-        format!(".{}{}{available}", self.range.scope_keyword(), self.semantics_classes())
-    }
-
-    fn acquire_suffix(&self) -> String {
-        let visible = if self.coherence == Coherence::NonCoherent { ".semvis" } else { "" };
-        format!(".{}{}{visible}", self.range.scope_keyword(), self.semantics_classes())
-    }
-
-    fn payload_store(&self, variable: &str) -> String {
-        let class = self.payload.class_keyword();
-        match self.coherence {
-            Coherence::Coherent => format!("st.av.{}.{class} {variable}, 1", self.range.scope_keyword()),
-            Coherence::NonCoherent => format!("st.nonpriv.{class} {variable}, 1"),
-        }
-    }
-
-    fn payload_load(&self, register: &str, variable: &str) -> String {
-        let class = self.payload.class_keyword();
-        match self.coherence {
-            Coherence::Coherent => {
-                format!("ld.vis.{}.{class} {register}, {variable}", self.range.scope_keyword())
-            }
-            Coherence::NonCoherent => format!("ld.nonpriv.{class} {register}, {variable}"),
-        }
-    }
-
-    /// Returns the lines of the releasing side after its access to the payload.
-    fn release_lines(&self) -> Vec<String> {
-        let (guard, scope) = (self.guard.class_keyword(), self.range.scope_keyword());
-        let fence = format!("membar.rel{}", self.release_suffix());
-        let relaxed = match self.guard_access {
-            GuardAccess::Write => format!("st.atom.{scope}.{guard} f, 1"),
-            GuardAccess::Exchange => format!("rmw.atom.{scope}.{guard} r9, f, 1"),
-        };
-        let ordered = match self.guard_access {
-            GuardAccess::Write => format!("st.atom.rel.{}.{guard}{} f, 1", scope, self.ordered_suffix(true)),
-            GuardAccess::Exchange => {
-                format!("rmw.atom.rel.{}.{guard}{} r9, f, 1", scope, self.ordered_suffix(true))
-            }
-        };
-        match self.sync {
-            Sync::FenceFence | Sync::FenceAtomic => vec![fence, relaxed],
-            Sync::AtomicFence | Sync::AtomicAtomic => vec![ordered],
-            Sync::ControlBarrier | Sync::ControlAndMemoryBarrier => self.control_barrier(),
-        }
-    }
-
-    /// Returns the lines of the acquiring side before its access to the payload; the guard is read into
-    /// `register`.
-    ///
-    /// An early read of the guard shows overlap and must not synchronize. The barrier after it keeps
-    /// compilers from merging the two reads; its scope does not reach the other side.
-    fn acquire_lines(&self, register: &str) -> Vec<String> {
-        if self.sync.is_control_barrier() {
-            return self.control_barrier();
-        }
-        let early_read =
-            format!("ld.atom.{}.{} r2, f", self.range.scope_keyword(), self.guard.class_keyword());
-        let near = match (self.same_workgroup, self.range) {
-            (false, _) => Some("wg"),
-            (true, Range::Subgroup) => None,
-            (true, Range::Device | Range::QueueFamily | Range::Workgroup) => Some("sg"),
-        };
-        let barrier = near.map(|near| format!("membar.acq.{near}.sem{}", self.guard.class_keyword()));
-        std::iter::once(early_read).chain(barrier).chain(self.acquire_guard(register)).collect()
-    }
-
-    fn acquire_guard(&self, register: &str) -> Vec<String> {
-        let (guard, scope) = (self.guard.class_keyword(), self.range.scope_keyword());
-        let fence = format!("membar.acq{}", self.acquire_suffix());
-        let relaxed = match self.guard_access {
-            GuardAccess::Write => format!("ld.atom.{scope}.{guard} {register}, f"),
-            GuardAccess::Exchange => format!("rmw.atom.{scope}.{guard} {register}, f, 2"),
-        };
-        let ordered = match self.guard_access {
-            GuardAccess::Write => {
-                format!("ld.atom.acq.{scope}.{guard}{} {register}, f", self.ordered_suffix(false))
-            }
-            GuardAccess::Exchange => {
-                format!("rmw.atom.acq.{scope}.{guard}{} {register}, f, 2", self.ordered_suffix(false))
-            }
-        };
-        match self.sync {
-            Sync::FenceFence | Sync::AtomicFence => vec![relaxed, fence],
-            Sync::FenceAtomic | Sync::AtomicAtomic => vec![ordered],
-            Sync::ControlBarrier | Sync::ControlAndMemoryBarrier => self.control_barrier(),
-        }
-    }
-
-    /// Returns storage classes and availability or visibility of an ordered atomic.
+    /// Returns `.semsc0 …` with the availability of a release or the visibility of an acquire.
     fn ordered_suffix(&self, releases: bool) -> String {
         let operation = match (self.coherence, releases) {
             (Coherence::Coherent, _) => "",
@@ -180,16 +89,76 @@ impl SyncSides {
         format!("{}{operation}", self.semantics_classes())
     }
 
+    fn fence(&self, releases: bool) -> String {
+        let order = if releases { "rel" } else { "acq" };
+        format!("membar.{order}.{}{}", self.range.scope_keyword(), self.ordered_suffix(releases))
+    }
+
+    /// Returns the store of 1 to the payload, or its load into `r1`.
+    fn payload_access(&self, stores: bool) -> String {
+        let (class, scope) = (self.payload.class_keyword(), self.range.scope_keyword());
+        let (word, operation, operands) = if stores { ("st", "av", "x, 1") } else { ("ld", "vis", "r1, x") };
+        match self.coherence {
+            Coherence::Coherent => format!("{word}.{operation}.{scope}.{class} {operands}"),
+            Coherence::NonCoherent => format!("{word}.nonpriv.{class} {operands}"),
+        }
+    }
+
+    /// Returns the atomic access of a side to the guard; the acquiring side reads it into `r0`.
+    fn guard_access(&self, releases: bool, is_ordered: bool) -> String {
+        let (class, scope) = (self.guard.class_keyword(), self.range.scope_keyword());
+        let (order, suffix) = match (is_ordered, releases) {
+            (false, _) => ("", String::new()),
+            (true, true) => (".rel", self.ordered_suffix(true)),
+            (true, false) => (".acq", self.ordered_suffix(false)),
+        };
+        let (word, operands) = match (self.guard_access, releases) {
+            (GuardAccess::Write, true) => ("st", "f, 1"),
+            (GuardAccess::Write, false) => ("ld", "r0, f"),
+            (GuardAccess::Exchange, true) => ("rmw", "r9, f, 1"),
+            (GuardAccess::Exchange, false) => ("rmw", "r0, f, 2"),
+        };
+        format!("{word}.atom{order}.{scope}.{class}{suffix} {operands}")
+    }
+
+    /// Returns the lines of the releasing side after its access to the payload.
+    fn release_lines(&self) -> Vec<String> {
+        match self.sync {
+            Sync::FenceFence | Sync::FenceAtomic => vec![self.fence(true), self.guard_access(true, false)],
+            Sync::AtomicFence | Sync::AtomicAtomic => vec![self.guard_access(true, true)],
+            Sync::ControlBarrier | Sync::ControlAndMemoryBarrier => self.control_barrier(),
+        }
+    }
+
+    /// Returns the lines of the acquiring side before its access to the payload; the guard is read into `r0`.
+    ///
+    /// An early read of the guard shows overlap and must not synchronize. The barrier after it keeps
+    /// compilers from merging the two reads; its scope does not reach the other side.
+    fn acquire_lines(&self) -> Vec<String> {
+        let (guard, scope) = (self.guard.class_keyword(), self.range.scope_keyword());
+        let near = match (self.same_workgroup, self.range) {
+            (false, _) => Some("wg"),
+            (true, Range::Subgroup) => None,
+            (true, Range::Device | Range::QueueFamily | Range::Workgroup) => Some("sg"),
+        };
+        let mut lines = vec![format!("ld.atom.{scope}.{guard} r2, f")];
+        lines.extend(near.map(|near| format!("membar.acq.{near}.sem{guard}")));
+        match self.sync {
+            Sync::FenceFence | Sync::AtomicFence => {
+                lines.extend([self.guard_access(false, false), self.fence(false)]);
+            }
+            Sync::FenceAtomic | Sync::AtomicAtomic => lines.push(self.guard_access(false, true)),
+            Sync::ControlBarrier | Sync::ControlAndMemoryBarrier => return self.control_barrier(),
+        }
+        lines
+    }
+
     /// Returns a control barrier for both sides, with equal execution and memory scope.
     fn control_barrier(&self) -> Vec<String> {
         let scope = self.range.scope_keyword();
         let execution = if self.range == Range::Subgroup { ".execsg" } else { "" };
         if self.sync == Sync::ControlAndMemoryBarrier {
-            return vec![
-                format!("membar.rel{}", self.release_suffix()),
-                format!("cbar{execution}.{scope} 0"),
-                format!("membar.acq{}", self.acquire_suffix()),
-            ];
+            return vec![self.fence(true), format!("cbar{execution}.{scope} 0"), self.fence(false)];
         }
         let operations = if self.coherence == Coherence::NonCoherent { ".semav.semvis" } else { "" };
         vec![format!("cbar{execution}.acq_rel.{scope}{}{operations} 0", self.semantics_classes())]
@@ -212,15 +181,15 @@ fn generated_program(case: &GeneratedCase) -> String {
     let has_control_barrier = case.sync.is_control_barrier();
     // The first thread releases, the second one acquires.
     let (first, second) = match case.shape {
-        Shape::MessagePassing => (sides.payload_store("x"), sides.payload_load("r1", "x")),
-        Shape::WriteAfterRead => (sides.payload_load("r1", "x"), sides.payload_store("x")),
+        Shape::MessagePassing => (sides.payload_access(true), sides.payload_access(false)),
+        Shape::WriteAfterRead => (sides.payload_access(false), sides.payload_access(true)),
     };
     let releasing: Vec<String> = std::iter::once(first).chain(sides.release_lines()).collect();
-    let mut acquiring = sides.acquire_lines("r0");
+    let mut acquiring = sides.acquire_lines();
     if has_control_barrier {
         acquiring.push(second);
     } else {
-        acquiring.extend(guard_line("r0", second));
+        acquiring.extend(guard_line(second));
     }
     let columns = [
         ThreadColumn { workgroup: 0, subgroup: 0, lines: releasing },
@@ -261,7 +230,7 @@ fn transitive_program(case: &TransitiveCase) -> String {
         SyncSides { coherence: case.coherence, range: Range::Workgroup, sync: Sync::ControlBarrier, ..sides };
     let relay: Vec<String> = local.control_barrier().into_iter().chain(sides.release_lines()).collect();
     let writer: Vec<String> =
-        std::iter::once(local.payload_store("x")).chain(local.control_barrier()).collect();
+        std::iter::once(local.payload_access(true)).chain(local.control_barrier()).collect();
     let mut columns = vec![
         ThreadColumn { workgroup: 0, subgroup: 0, lines: writer },
         ThreadColumn { workgroup: 0, subgroup: 1, lines: relay },
@@ -273,8 +242,8 @@ fn transitive_program(case: &TransitiveCase) -> String {
     );
     match case.acquirer {
         Acquirer::Reader => {
-            let mut reader = sides.acquire_lines("r0");
-            reader.extend(guard_line("r0", local.payload_load("r1", "x")));
+            let mut reader = sides.acquire_lines();
+            reader.extend(guard_line(local.payload_access(false)));
             columns.push(ThreadColumn { workgroup: 1, subgroup: 0, lines: reader });
         }
         Acquirer::Relay => {
@@ -290,12 +259,12 @@ fn transitive_program(case: &TransitiveCase) -> String {
                 Coherence::Coherent => ("st.av.wg.sc0 s, r0", "ld.vis.wg.sc0 r0, s"),
                 Coherence::NonCoherent => ("st.nonpriv.sc0 s, r0", "ld.nonpriv.sc0 r0, s"),
             };
-            let mut second = sides.acquire_lines("r0");
+            let mut second = sides.acquire_lines();
             second.push(relay_store.to_owned());
             second.extend(relay_barrier.iter().cloned());
             let mut reader = relay_barrier;
             reader.push(relay_load.to_owned());
-            reader.extend(guard_line("r0", local.payload_load("r1", "x")));
+            reader.extend(guard_line(local.payload_access(false)));
             columns.push(ThreadColumn { workgroup: 1, subgroup: 0, lines: second });
             columns.push(ThreadColumn { workgroup: 1, subgroup: 1, lines: reader });
         }
@@ -317,11 +286,11 @@ fn permuted_program(case: Permuted) -> String {
         guard: Storage::Buffer,
         same_workgroup: false,
     };
-    let mut reader = sides.acquire_lines("r0");
+    let mut reader = sides.acquire_lines();
     let (write, read) = match case {
         Permuted::PlainPayload => {
-            reader.extend(guard_line("r0", sides.payload_load("r1", "x")));
-            (sides.payload_store("x"), None)
+            reader.extend(guard_line(sides.payload_access(false)));
+            (sides.payload_access(true), None)
         }
         Permuted::Barrier | Permuted::ReleaseAcquire => {
             ("st.atom.dv.sc0 x, 1".to_owned(), Some("ld.atom.dv.sc0 r1, x".to_owned()))
@@ -341,8 +310,8 @@ fn permuted_program(case: Permuted) -> String {
 }
 
 /// Returns the line under a branch on the guard.
-fn guard_line(register: &str, line: String) -> [String; 3] {
-    [format!("bne {register}, 1, LC00"), line, "LC00:".to_owned()]
+fn guard_line(line: String) -> [String; 3] {
+    ["bne r0, 1, LC00".to_owned(), line, "LC00:".to_owned()]
 }
 
 fn assemble_test(
