@@ -35,6 +35,23 @@ enum CallKind {
     Transfer(Transfer),
 }
 
+impl ParsedCall {
+    /// Returns the semaphore that it signals.
+    fn signalled(&self) -> Option<&SemaphoreValue> {
+        if let CallKind::Signal(semaphore) = &self.kind { Some(semaphore) } else { None }
+    }
+
+    /// Returns the semaphore that it waits for.
+    fn awaited(&self) -> Option<&SemaphoreValue> {
+        if let CallKind::Wait(semaphore) = &self.kind { Some(semaphore) } else { None }
+    }
+
+    /// Returns the semaphore that it signals or waits for.
+    fn semaphore(&self) -> Option<&SemaphoreValue> {
+        self.signalled().or(self.awaited())
+    }
+}
+
 /// The memory dependency of a barrier or an event.
 #[derive(Clone, Copy, Debug)]
 struct MemoryDependency {

@@ -151,20 +151,20 @@ fn corpus_table(targets: &[DeviceTarget], variant: &str, heading: &str) -> Resul
 fn cts_parameters(case: &CtsCase) -> Vec<(&'static str, &'static str)> {
     match case {
         CtsCase::Generated(case) => vec![
-            ("shape", case.shape.word()),
-            ("model", case.model.word()),
-            ("type", case.scalar.word()),
-            ("coherence", case.coherence.word()),
-            ("synchronization", case.sync.word()),
-            ("guard access", case.guard_access.word()),
-            ("scope", case.range.word()),
-            ("payload memory", case.payload.locality.word()),
-            ("payload storage", case.payload.storage.word()),
-            ("guard memory", case.guard.locality.word()),
-            ("guard storage", case.guard.storage.word()),
+            ("shape", case.shape.name()),
+            ("model", case.model.name()),
+            ("type", case.scalar.name()),
+            ("coherence", case.coherence.name()),
+            ("synchronization", case.sync.name()),
+            ("guard access", case.guard_access.name()),
+            ("scope", case.range.name()),
+            ("payload memory", case.payload.locality.name()),
+            ("payload storage", case.payload.storage.name()),
+            ("guard memory", case.guard.locality.name()),
+            ("guard storage", case.guard.storage.name()),
         ],
-        CtsCase::Transitive(case) => vec![("shape", "transitive"), ("transitive", case.acquirer.word())],
-        CtsCase::Permuted(case) => vec![("shape", "permuted_index"), ("permuted_index", case.word())],
+        CtsCase::Transitive(case) => vec![("shape", "transitive"), ("transitive", case.acquirer.name())],
+        CtsCase::Permuted(case) => vec![("shape", "permuted_index"), ("permuted_index", case.name())],
     }
 }
 

@@ -45,7 +45,14 @@ enum WorkItem<'a> {
     Call(&'a ParsedCall),
 }
 
-impl WorkItem<'_> {
+impl<'a> WorkItem<'a> {
+    fn call(&self) -> Option<&'a ParsedCall> {
+        match self {
+            WorkItem::Call(call) => Some(call),
+            WorkItem::Dispatch(_) => None,
+        }
+    }
+
     /// Returns the thread in whose column it is written.
     fn column(&self) -> ThreadId {
         match self {
@@ -318,16 +325,14 @@ impl<'a> CallDerivation<'a> {
     fn host_fence_waits(&self) -> Vec<FenceWait> {
         let waits = |thread: ThreadId, at: usize| {
             let own = self.calls.iter().filter(|call| call.thread == thread && call.at <= at);
-            own.filter(|call| matches!(call.kind, CallKind::Wait(_))).count()
+            own.filter(|call| call.awaited().is_some()).count()
         };
-        let named = self.fence_waits();
-        named
-            .map(|(thread, at, threads)| FenceWait {
-                thread,
-                at: at + waits(thread, at),
-                threads: threads.clone(),
-            })
-            .collect()
+        let wait = |(thread, at, threads): (ThreadId, usize, &Vec<ThreadId>)| FenceWait {
+            thread,
+            at: at + waits(thread, at),
+            threads: threads.clone(),
+        };
+        self.fence_waits().map(wait).collect()
     }
 
     /// Returns each fence wait: the host thread, its instruction, and the threads that it names.
@@ -350,21 +355,14 @@ impl<'a> CallDerivation<'a> {
         let mut calls: Vec<HostCall> = Vec::new();
         for call in self.calls.iter().filter(|call| self.test.thread(call.thread).place == ThreadPlace::Host)
         {
-            let (semaphore, waits) = match &call.kind {
-                CallKind::Signal(semaphore) => (semaphore, false),
-                CallKind::Wait(semaphore) => (semaphore, true),
-                CallKind::Barrier(_) | CallKind::Set(..) | CallKind::Await(_) | CallKind::Transfer(_) => {
-                    continue;
-                }
-            };
+            let Some(semaphore) = call.semaphore() else { continue };
             let earlier = calls.iter().filter(|own| own.waits && own.thread == call.thread).count();
-            let (thread, at) = (call.thread, call.at + earlier);
             calls.push(HostCall {
-                thread,
-                at,
+                thread: call.thread,
+                at: call.at + earlier,
                 semaphore: semaphore.name.clone(),
                 value: semaphore.value,
-                waits,
+                waits: call.awaited().is_some(),
             });
         }
         calls
@@ -383,19 +381,17 @@ impl<'a> CallDerivation<'a> {
 
     fn queue_position(&self, call: &ParsedCall) -> Option<QueuePosition> {
         self.queues.iter().enumerate().find_map(|(number, queue)| {
-            let at = queue
-                .items
-                .iter()
-                .position(|item| matches!(item, WorkItem::Call(own) if std::ptr::eq(*own, call)));
-            Some((number, at?))
+            let is_it = |item: &WorkItem<'_>| item.call().is_some_and(|own| std::ptr::eq(own, call));
+            Some((number, queue.items.iter().position(is_it)?))
         })
     }
 
     fn queue_dispatches<'b>(&'b self, queue: usize) -> impl Iterator<Item = (usize, ThreadId)> + use<'a, 'b> {
-        self.queue_items(queue).iter().enumerate().filter_map(|(at, item)| match item {
+        let dispatch = |(at, item): (usize, &WorkItem<'a>)| match item {
             WorkItem::Dispatch(thread) => Some((at, *thread)),
             WorkItem::Call(_) => None,
-        })
+        };
+        self.queue_items(queue).iter().enumerate().filter_map(dispatch)
     }
 
     /// Returns the signals that may end a wait: those that can occur before the wait has ended.
@@ -411,13 +407,7 @@ impl<'a> CallDerivation<'a> {
             };
             self.calls.iter().filter(own).collect::<Vec<_>>()
         });
-        let of_queue = |queue: &QueueWork<'a>| {
-            let calls = queue.items.iter().filter_map(|item| match item {
-                WorkItem::Call(call) => Some(*call),
-                WorkItem::Dispatch(_) => None,
-            });
-            calls.collect::<Vec<_>>()
-        };
+        let of_queue = |queue: &QueueWork<'a>| queue.items.iter().filter_map(WorkItem::call).collect();
         // The remaining calls of each queue and each host thread.
         let mut left: Vec<Vec<&'a ParsedCall>> = self.queues.iter().map(of_queue).chain(hosts).collect();
         let mut signalled: Vec<(&'a ParsedCall, &'a SemaphoreValue)> = Vec::new();
@@ -433,13 +423,10 @@ impl<'a> CallDerivation<'a> {
                     })
                 };
                 let can_pass = |call: &ParsedCall, signalled: &[(&'a ParsedCall, &'a SemaphoreValue)]| {
-                    match &call.kind {
-                        CallKind::Wait(own) => {
-                            call.span.offset != wait.span.offset
-                                && signalled.iter().any(|(_, signal)| ends_wait(signal, own))
-                        }
-                        _ => true,
-                    }
+                    call.awaited().is_none_or(|own| {
+                        call.span.offset != wait.span.offset
+                            && signalled.iter().any(|(_, signal)| ends_wait(signal, own))
+                    })
                 };
                 while let Some(call) = left.get(stream).and_then(|calls| calls.first()).copied()
                     && can_pass(call, &signalled)
@@ -448,9 +435,7 @@ impl<'a> CallDerivation<'a> {
                     if let Some(calls) = left.get_mut(stream) {
                         calls.remove(0);
                     }
-                    if let CallKind::Signal(semaphore) = &call.kind {
-                        signalled.push((call, semaphore));
-                    }
+                    signalled.extend(call.signalled().map(|semaphore| (call, semaphore)));
                 }
             }
             if left.iter().map(Vec::len).sum::<usize>() == before {
@@ -501,11 +486,14 @@ impl<'a> CallDerivation<'a> {
         }
         path.pop();
         let common = common.ok_or_else(|| {
-            let later = self.calls.iter().any(|call| {
-                matches!(&call.kind, CallKind::Signal(own) if own.name == semaphore.name && own.value >= semaphore.value)
-            });
+            let mut signals = self.calls.iter().filter_map(ParsedCall::signalled);
+            let later = signals.any(|own| own.name == semaphore.name && own.value >= semaphore.value);
             let (semaphore, span) = (semaphore.name.clone(), wait.span);
-            if later { CallError::CircularWait { span } } else { CallError::UnsignalledSemaphore { semaphore, span } }
+            if later {
+                CallError::CircularWait { span }
+            } else {
+                CallError::UnsignalledSemaphore { semaphore, span }
+            }
         })?;
         self.predecessor_cache.borrow_mut().insert(wait.span.offset, common.clone());
         Ok(common)
@@ -552,7 +540,7 @@ impl<'a> CallDerivation<'a> {
             match item {
                 WorkItem::Dispatch(thread) => before.add_dispatch(*thread),
                 WorkItem::Call(call) => {
-                    if let CallKind::Wait(semaphore) = &call.kind {
+                    if let Some(semaphore) = call.awaited() {
                         before.merge_from(self.wait_predecessors(call, semaphore, path)?);
                     }
                 }
@@ -573,7 +561,7 @@ impl<'a> CallDerivation<'a> {
             }
         }
         for call in self.calls.iter().filter(|call| call.thread == signal.thread && call.at <= signal.at) {
-            if let CallKind::Wait(semaphore) = &call.kind
+            if let Some(semaphore) = call.awaited()
                 && call.span.offset < signal.span.offset
             {
                 before.merge_from(self.wait_predecessors(call, semaphore, path)?);
@@ -603,7 +591,7 @@ impl<'a> CallDerivation<'a> {
             derivation.fences.push((thread, at, threads));
         }
         for call in self.calls {
-            if let (CallKind::Wait(semaphore), None) = (&call.kind, self.queue_position(call)) {
+            if let (Some(semaphore), None) = (call.awaited(), self.queue_position(call)) {
                 let Predecessors { dispatches: threads, host } =
                     self.wait_predecessors(call, semaphore, &mut Vec::new())?;
                 if threads.is_empty() {
@@ -655,9 +643,7 @@ impl<'a> CallDerivation<'a> {
             let instructions = &self.test.thread(thread).instructions;
             let is_point = |index: u16| points.contains(&SyncPoint { thread, instruction: Some(index) });
             let waits = |call: &ParsedCall| {
-                call.thread == thread
-                    && call.at == instructions.len()
-                    && matches!(call.kind, CallKind::Wait(_))
+                call.thread == thread && call.at == instructions.len() && call.awaited().is_some()
             };
             let all = (0_u16..).zip(instructions);
             all.filter(|(_, instruction)| instruction.kind.is_event()).all(|(index, _)| is_point(index))
@@ -678,7 +664,7 @@ impl<'a> CallDerivation<'a> {
     fn host_waits(&self, at: QueuePosition) -> Derived<Vec<(Predecessors, bool)>> {
         let mut waits = Vec::new();
         for call in self.calls {
-            let CallKind::Wait(semaphore) = &call.kind else { continue };
+            let Some(semaphore) = call.awaited() else { continue };
             if self.queue_position(call).is_none() {
                 let before = self.wait_predecessors(call, semaphore, &mut Vec::new())?;
                 waits.push((before, self.precedes_wait(at, call)));

@@ -73,17 +73,14 @@ impl CallDerivation<'_> {
                     let is_blocked = match item {
                         WorkItem::Dispatch(thread) => !submitted.contains(thread),
                         WorkItem::Call(call) => {
-                            let waits =
-                                matches!(&call.kind, CallKind::Wait(own) if !is_signalled(own, &signalled));
-                            waits || !submitted.contains(&call.thread)
+                            call.awaited().is_some_and(|own| !is_signalled(own, &signalled))
+                                || !submitted.contains(&call.thread)
                         }
                     };
                     if is_blocked {
                         break;
                     }
-                    if let WorkItem::Call(ParsedCall { kind: CallKind::Signal(own), .. }) = item {
-                        signalled.push(own);
-                    }
+                    signalled.extend(item.call().and_then(ParsedCall::signalled));
                     *reached += 1;
                     has_progressed = true;
                 }
@@ -107,20 +104,14 @@ impl CallDerivation<'_> {
             HostCallStep::Signal(_) | HostCallStep::Submit(_) => None,
         });
         let stuck_queue =
-            (0..).zip(&reached).find_map(|(queue, at)| match self.queue_items(queue).get(*at)? {
-                WorkItem::Call(call) => Some(call.span),
-                WorkItem::Dispatch(_) => None,
-            });
+            (0..).zip(&reached).find_map(|(queue, at)| Some(self.queue_items(queue).get(*at)?.call()?.span));
         stuck_host.or(stuck_queue).map_or(Ok(()), |span| Err(CallError::CircularWait { span }))
     }
 
     /// Returns true if the queues have passed all items of these threads.
     fn have_finished(&self, threads: &[ThreadId], reached: &[usize]) -> bool {
         reached.iter().enumerate().all(|(queue, reached)| {
-            self.queue_items(queue).iter().skip(*reached).all(|item| match item {
-                WorkItem::Dispatch(thread) => !threads.contains(thread),
-                WorkItem::Call(call) => !threads.contains(&call.thread),
-            })
+            self.queue_items(queue).iter().skip(*reached).all(|item| !threads.contains(&item.column()))
         })
     }
 
@@ -133,12 +124,8 @@ impl CallDerivation<'_> {
         let mut steps = Vec::new();
         for at in 0..=own.instructions.len() {
             for call in self.calls.iter().filter(|call| call.thread == thread && call.at == at) {
-                match &call.kind {
-                    CallKind::Signal(semaphore) => steps.push(HostCallStep::Signal(semaphore)),
-                    CallKind::Wait(semaphore) => steps.push(HostCallStep::Wait(semaphore, call.span)),
-                    CallKind::Barrier(_) | CallKind::Set(..) | CallKind::Await(_) | CallKind::Transfer(_) => {
-                    }
-                }
+                steps.extend(call.signalled().map(HostCallStep::Signal));
+                steps.extend(call.awaited().map(|semaphore| HostCallStep::Wait(semaphore, call.span)));
             }
             let Some(instruction) = own.instructions.get(at) else { continue };
             match &instruction.kind {
@@ -156,16 +143,12 @@ impl CallDerivation<'_> {
 
     pub(super) fn check_semaphores(&self) -> Derived<()> {
         for call in self.calls {
-            let (CallKind::Signal(own) | CallKind::Wait(own)) = &call.kind else { continue };
-            let is_same_call = |other: &&ParsedCall| match (&call.kind, &other.kind) {
-                (CallKind::Signal(_), CallKind::Signal(other))
-                | (CallKind::Wait(_), CallKind::Wait(other)) => other.name == own.name,
-                _ => false,
+            let Some(own) = call.semaphore() else { continue };
+            let is_same_call = |other: &&ParsedCall| {
+                other.semaphore().is_some_and(|other| other.name == own.name)
+                    && other.awaited().is_some() == call.awaited().is_some()
             };
-            let all = self.calls.iter().filter_map(|call| match &call.kind {
-                CallKind::Signal(semaphore) | CallKind::Wait(semaphore) => Some(semaphore),
-                CallKind::Barrier(_) | CallKind::Set(..) | CallKind::Await(_) | CallKind::Transfer(_) => None,
-            });
+            let all = self.calls.iter().filter_map(ParsedCall::semaphore);
             let (semaphore, span) = (own.name.clone(), call.span);
             if all
                 .filter(|other| other.name == own.name)
@@ -179,14 +162,12 @@ impl CallDerivation<'_> {
             if own.value.is_none() && self.calls.iter().filter(is_same_call).count() > 1 {
                 return Err(CallError::ReusedBinarySemaphore { semaphore, span });
             }
-            if matches!(call.kind, CallKind::Wait(_)) {
+            if call.awaited().is_some() {
                 self.wait_predecessors(call, own, &mut Vec::new())?;
             } else if let Some((queue, at)) = self.queue_position(call) {
-                let decreases = self.queue_items(queue).iter().take(at).any(|item| {
-                    matches!(item, WorkItem::Call(ParsedCall { kind: CallKind::Signal(earlier), .. })
-                        if earlier.name == own.name && earlier.value >= own.value)
-                });
-                if decreases {
+                let before = self.queue_items(queue).iter().take(at).filter_map(WorkItem::call);
+                let mut before = before.filter_map(ParsedCall::signalled);
+                if before.any(|earlier| earlier.name == own.name && earlier.value >= own.value) {
                     return Err(CallError::NonIncreasingSemaphore { semaphore, span });
                 }
             }
@@ -224,14 +205,8 @@ impl CallDerivation<'_> {
             }
             if family == to {
                 let release = halves(from).next().and_then(|(release, _)| self.queue_position(release));
-                let waits = self.queue_items(queue).iter().take(at);
-                let ordered = waits.filter_map(|item| match item {
-                    WorkItem::Call(call) => Some(*call),
-                    WorkItem::Dispatch(_) => None,
-                });
-                if !release
-                    .is_some_and(|release| ordered.clone().any(|wait| self.precedes_wait(release, wait)))
-                {
+                let mut before = self.queue_items(queue).iter().take(at).filter_map(WorkItem::call);
+                if !release.is_some_and(|release| before.any(|wait| self.precedes_wait(release, wait))) {
                     return Err(CallError::UnorderedTransfer { span });
                 }
             }
@@ -285,7 +260,7 @@ impl CallDerivation<'_> {
     /// Returns true if a position of a queue precedes every signal that may end the wait. The waits form no
     /// cycle at this point.
     pub(super) fn precedes_wait(&self, (queue, at): QueuePosition, wait: &ParsedCall) -> bool {
-        let CallKind::Wait(awaited) = &wait.kind else { return false };
+        let Some(awaited) = wait.awaited() else { return false };
         let key = ((queue, at), wait.span.offset);
         if let Some(cached) = self.precedence_cache.borrow().get(&key) {
             return *cached;
@@ -294,10 +269,8 @@ impl CallDerivation<'_> {
         let precedes_all = !signals.is_empty()
             && signals.into_iter().all(|signal| {
                 let Some((own, behind)) = self.queue_position(signal) else { return false };
-                own == queue && behind > at
-                    || self.queue_items(own).iter().take(behind).any(
-                        |item| matches!(item, WorkItem::Call(call) if self.precedes_wait((queue, at), call)),
-                    )
+                let mut before = self.queue_items(own).iter().take(behind).filter_map(WorkItem::call);
+                own == queue && behind > at || before.any(|call| self.precedes_wait((queue, at), call))
             });
         self.precedence_cache.borrow_mut().insert(key, precedes_all);
         precedes_all
@@ -305,10 +278,7 @@ impl CallDerivation<'_> {
 
     /// Returns true if one position is known to precede another.
     pub(super) fn precedes(&self, from: QueuePosition, to: QueuePosition) -> bool {
-        let mut waits = self.queue_items(to.0).iter().take(to.1).filter_map(|item| match item {
-            WorkItem::Call(call) => Some(*call),
-            WorkItem::Dispatch(_) => None,
-        });
+        let mut waits = self.queue_items(to.0).iter().take(to.1).filter_map(WorkItem::call);
         from.0 == to.0 && from.1 < to.1 || waits.any(|wait| self.precedes_wait(from, wait))
     }
 
