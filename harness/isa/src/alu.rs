@@ -1,7 +1,9 @@
 //! Arithmetic on 32-bit words: the operations that instructions consist of.
 
+use serde::Deserialize;
+
 /// An operation on up to three words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AluOperation {
     Mov,
     Not,

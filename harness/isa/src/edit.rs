@@ -97,7 +97,7 @@ pub fn enumerate_edits(program: &MachineProgram, generation: Generation) -> Vec<
                 }
             }
             Opcode::Wait(counters) => {
-                let kind = match counters {
+                let kind = match counters[..] {
                     [WaitCounter::Vector, ..] => EditKind::VectorWait,
                     [WaitCounter::Store, ..] => EditKind::StoreWait,
                     [WaitCounter::Lds, ..] => EditKind::LdsWait,
