@@ -95,13 +95,9 @@ fn masks_before(columns: &[Vec<String>], program: &Program, phase: usize, word: 
     after.chain(before).collect()
 }
 
-fn single_instance_settings() -> RunSettings {
-    RunSettings::new(Stress::preset("sim").unwrap(), RunBudget::instances(1), 1)
-}
-
-/// Returns a device with these features that stores the plan.
-fn plan_recorder(features: &[plan::Feature]) -> PlanRecorder {
-    PlanRecorder {
+/// Returns the plan of one instance on a device with these features.
+fn plan_of(test: &litmus::Test, program: &Program, join: Join, features: &[plan::Feature]) -> Plan {
+    let device = PlanRecorder {
         capabilities: Capabilities {
             executes: true,
             subgroup_size: 4,
@@ -114,22 +110,21 @@ fn plan_recorder(features: &[plan::Feature]) -> PlanRecorder {
             ..Capabilities::default()
         },
         ..PlanRecorder::default()
-    }
+    };
+    let memory = match program.hosts {
+        Some(_) => BufferMemory::Mapped(MemoryKind::default()),
+        None => BufferMemory::Device,
+    };
+    let settings = RunSettings::new(Stress::preset("sim").unwrap(), RunBudget::instances(1), 1);
+    let ran =
+        run_program(&device, program, (join, memory), test, &settings, &mut |_| ControlFlow::Continue(()));
+    assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{}", test.name);
+    device.plan.into_inner()
 }
 
 /// Checks the steps of a program; returns the number of dependencies.
 fn check_dependencies(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usize {
-    let device = plan_recorder(&[]);
-    let memory = if program.hosts.is_some() {
-        BufferMemory::Mapped(MemoryKind::default())
-    } else {
-        BufferMemory::Device
-    };
-    let ran = run_program(&device, program, (join, memory), test, &single_instance_settings(), &mut |_| {
-        ControlFlow::Continue(())
-    });
-    assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{text}");
-    let plan = device.plan.borrow();
+    let plan = plan_of(test, program, join, &[]);
     if program.hosts.is_some() {
         return check_batches(text, program, &plan);
     }
@@ -296,18 +291,7 @@ fn plans_have_the_calls_of_the_text() {
             assert!(program.schedule.is_none(), "{}", entry.id);
             continue;
         }
-        let device = plan_recorder(&[plan::Feature::TimelineSemaphore]);
-        let memory = if program.hosts.is_some() {
-            BufferMemory::Mapped(MemoryKind::default())
-        } else {
-            BufferMemory::Device
-        };
-        let mechanism = (Join::Calls, memory);
-        let ran = run_program(&device, &program, mechanism, &test, &single_instance_settings(), &mut |_| {
-            ControlFlow::Continue(())
-        });
-        assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{}", entry.id);
-        let plan = device.plan.borrow();
+        let plan = plan_of(&test, &program, Join::Calls, &[plan::Feature::TimelineSemaphore]);
         assert_eq!(plan.queues.len(), program.queues.len(), "{}", entry.id);
         // The calls of each queue between initialization and read-back, starting at the first dispatch of a
         // thread.
@@ -315,26 +299,17 @@ fn plans_have_the_calls_of_the_text() {
         columns.resize(test.threads.len(), Vec::new());
         let mut expected_calls: Vec<Vec<String>> = vec![Vec::new(); plan.queues.len()];
         hosts += check_acts(&test, &columns, &plan);
-        let of_device: Vec<&litmus::Thread> =
-            test.threads.iter().filter(|thread| thread.place.device_placement().is_some()).collect();
+        let queue_of = |thread: &litmus::Thread| {
+            thread.place.device_placement().map(|place| (place.queue_family, place.queue))
+        };
+        // Queues in the order of the threads.
+        let mut named = Vec::new();
         for (thread, column) in test.threads.iter().zip(&columns) {
-            let Some(place) = thread.place.device_placement() else { continue };
-            let same = |other: &litmus::Thread| {
-                let other = other.place.device_placement().unwrap();
-                (other.queue_family, other.queue) == (place.queue_family, place.queue)
-            };
-            // Queues in the order of the threads.
-            let mut named: Vec<&litmus::Thread> = Vec::new();
-            for other in &of_device {
-                if !named.iter().any(|known| {
-                    let (known, other) =
-                        (known.place.device_placement().unwrap(), other.place.device_placement().unwrap());
-                    (known.queue_family, known.queue) == (other.queue_family, other.queue)
-                }) {
-                    named.push(other);
-                }
+            let Some(own) = queue_of(thread) else { continue };
+            let queue = named.iter().position(|other| *other == own).unwrap_or(named.len());
+            if queue == named.len() {
+                named.push(own);
             }
-            let queue = named.iter().position(|first| same(first)).unwrap();
             expected_calls[queue]
                 .extend(column.iter().filter(|cell| !cell.starts_with("transfer ")).cloned());
         }
@@ -431,14 +406,8 @@ fn ownership_transfers_follow_the_test() {
     let transfers = |id: &str| -> Vec<String> {
         let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
         let test = litmus::parse(entry.text, &entry.path).unwrap();
-        let device = plan_recorder(&[plan::Feature::TimelineSemaphore]);
         let program = shaders::compile_program(&test, &KernelConfig::MINIMAL, Pipelines::Merged).unwrap();
-        let mechanism = (Join::Calls, BufferMemory::Device);
-        let ran = run_program(&device, &program, mechanism, &test, &single_instance_settings(), &mut |_| {
-            ControlFlow::Continue(())
-        });
-        assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{id}");
-        let plan = device.plan.borrow();
+        let plan = plan_of(&test, &program, Join::Calls, &[plan::Feature::TimelineSemaphore]);
         let name = |buffer: plan::BufferId| plan.buffers[buffer.0 as usize].name;
         let describe = |step: &PlanStep| match step {
             PlanStep::Release { queue, buffer, to } => {
