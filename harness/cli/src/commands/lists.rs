@@ -192,7 +192,7 @@ pub fn print_faults(format: ListFormat) -> Result<Outcome, Failure> {
         return print_json(&faults);
     }
     let mut text = String::new();
-    for row in FAULTS {
+    for row in FAULTS.iter() {
         text += &format!("{} ({})\n   {}\n", row.name, row.expect.word(), row.rule);
         if let ExpectedEffect::Invisible(why) = row.expect {
             text += &format!("   invisible: {why}\n");

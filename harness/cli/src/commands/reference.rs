@@ -234,7 +234,7 @@ fn faults_page() -> String {
          effect | rule that it breaks |\n|---|---|---|\n",
         FAULTS.len()
     );
-    for row in FAULTS {
+    for row in FAULTS.iter() {
         let invisible = match row.expect {
             ExpectedEffect::Invisible(why) => format!("; invisible: {why}"),
             ExpectedEffect::Violates | ExpectedEffect::Inconclusive => String::new(),
