@@ -371,17 +371,9 @@ pub fn explain_outcome(
         answer => answer,
     };
     let race_found = match prediction.race {
-        Race::Racy => match search.find_race(&condition)? {
-            Some(raced) => Some(raced.with_fix(fix::find_fix(
-                FixGoal::NoRace,
-                &outcome_test,
-                model,
-                options,
-                prediction.bound,
-                &tracker,
-            )?)),
-            None => None,
-        },
+        Race::Racy => search.find_race(&condition, || {
+            fix::find_fix(FixGoal::NoRace, &outcome_test, model, options, prediction.bound, &tracker)
+        })?,
         Race::Free | Race::Unknown => None,
     };
     let uninitialised_found =

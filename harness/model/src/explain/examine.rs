@@ -9,7 +9,7 @@ use super::derive::{EdgeDeriver, event_id, leaf_edge, location_of_statement};
 use super::events::{describe_events, value_text};
 use super::fix::FixSearchResult;
 use super::{
-    BrokenAxiom, EventId, ExplainOptions, ExplainedEdge, ExplainedExecution, ExplanationAnswer, FoundRace,
+    BrokenAxiom, ExplainOptions, ExplainedEdge, ExplainedExecution, ExplanationAnswer, FoundRace,
     UninitialisedRead,
 };
 use crate::candidate::{
@@ -19,7 +19,7 @@ use crate::cat::source::text_of;
 use crate::cat::{self, Axiom, AxiomKind, CompiledModel, NodeId, PlanNode};
 use crate::combinations::collect_skeletons;
 use crate::flags::Flags;
-use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
+use crate::matrix::{Bits, Matrix, with_smallest_matrix};
 use crate::skeleton::{Skeleton, Tags};
 use crate::valuation::{ValueDomain, has_independent_values};
 use crate::{Model, PredictError};
@@ -37,21 +37,6 @@ pub(super) struct ExecutionSearch<'a> {
     tracker: &'a BudgetTracker<'a>,
     allows_thin_air: bool,
     domain: ValueDomain<'a>,
-}
-
-/// A racy execution before the search for its fix.
-pub(super) struct RacyExecution {
-    execution: ExplainedExecution,
-    flag: BrokenAxiom,
-    pair: Option<(EventId, EventId)>,
-    missing_relations: Vec<String>,
-}
-
-impl RacyExecution {
-    pub(super) fn with_fix(self, fix: FixSearchResult) -> FoundRace {
-        let RacyExecution { execution, flag, pair, missing_relations: missing } = self;
-        FoundRace { execution, flag, pair, missing_relations: missing, fix }
-    }
 }
 
 /// Axioms and flags of a candidate.
@@ -119,16 +104,21 @@ impl<'a> ExecutionSearch<'a> {
         Ok(EnumerationEnd::Exhausted)
     }
 
+    /// Returns the predicate that an outcome meets the condition and the filter.
+    fn shows(&self, condition: &Condition) -> impl Fn(&Outcome) -> bool {
+        let observables = self.test.observables();
+        move |outcome| {
+            outcome.meets_condition(self.test, &observables, condition) && passes_filter(self.test, outcome)
+        }
+    }
+
     /// Finds an explanation of the outcome; `verdict` is the already computed one.
     pub(super) fn find_answer(
         &mut self,
         condition: &Condition,
         verdict: Option<bool>,
     ) -> Result<ExplanationAnswer, PredictError> {
-        let observables = self.test.observables();
-        let shows_outcome = |outcome: &Outcome| {
-            outcome.meets_condition(self.test, &observables, condition) && passes_filter(self.test, outcome)
-        };
+        let shows_outcome = self.shows(condition);
         let mut candidates = 0;
         let mut witness = None;
         let mut closest: Option<((usize, usize), usize, Skeleton, CandidateExecution)> = None;
@@ -185,10 +175,7 @@ impl<'a> ExecutionSearch<'a> {
         condition: &Condition,
         max_executions: usize,
     ) -> Result<(Vec<(ExplainedExecution, bool)>, bool), PredictError> {
-        let observables = self.test.observables();
-        let shows_condition = |outcome: &Outcome| {
-            outcome.meets_condition(self.test, &observables, condition) && passes_filter(self.test, outcome)
-        };
+        let shows_condition = self.shows(condition);
         let mut found = Vec::new();
         let end = self.visit_candidates(true, &shows_condition, &mut |skeleton, candidate| {
             let examined = self.examine_candidate(skeleton, &candidate)?;
@@ -205,12 +192,13 @@ impl<'a> ExecutionSearch<'a> {
         Ok((found, end == EnumerationEnd::Exhausted))
     }
 
-    /// Returns a race in some consistent execution, if one is found.
-    pub(super) fn find_race(&mut self, condition: &Condition) -> Result<Option<RacyExecution>, PredictError> {
-        let observables = self.test.observables();
-        let shows_outcome = |outcome: &Outcome| {
-            outcome.meets_condition(self.test, &observables, condition) && passes_filter(self.test, outcome)
-        };
+    /// Returns a race in some consistent execution with its fix, if one is found.
+    pub(super) fn find_race(
+        &self,
+        condition: &Condition,
+        find_fix: impl FnOnce() -> Result<FixSearchResult, PredictError>,
+    ) -> Result<Option<FoundRace>, PredictError> {
+        let shows_outcome = self.shows(condition);
         // Prefer a race that also shows the outcome.
         let found_execution = match self.find_flagged(&Flags::has_race, true, &shows_outcome)? {
             // Without the outcome, executions that do not end count as well.
@@ -220,10 +208,7 @@ impl<'a> ExecutionSearch<'a> {
             found => found,
         };
         let Some((skeleton, candidate)) = found_execution else { return Ok(None) };
-        match skeleton.len() {
-            0..=64 => self.describe_race::<Matrix64>(&skeleton, &candidate),
-            _ => self.describe_race::<Matrix256>(&skeleton, &candidate),
-        }
+        with_smallest_matrix!(skeleton.len(), M => self.describe_race::<M>(&skeleton, &candidate, find_fix))
     }
 
     /// Returns an uninitialised read in some consistent execution, if one is found.
@@ -266,10 +251,7 @@ impl<'a> ExecutionSearch<'a> {
         skeleton: &Skeleton,
         candidate: &CandidateExecution,
     ) -> Result<ExaminedCandidate, PredictError> {
-        match skeleton.len() {
-            0..=64 => self.examine_with_matrix::<Matrix64>(skeleton, candidate),
-            _ => self.examine_with_matrix::<Matrix256>(skeleton, candidate),
-        }
+        with_smallest_matrix!(skeleton.len(), M => self.examine_with_matrix::<M>(skeleton, candidate))
     }
 
     fn examine_with_matrix<M: Matrix>(
@@ -307,10 +289,7 @@ impl<'a> ExecutionSearch<'a> {
         candidate: &CandidateExecution,
         axiom: Option<usize>,
     ) -> Result<(ExplainedExecution, Option<BrokenAxiom>), PredictError> {
-        match skeleton.len() {
-            0..=64 => self.describe_with_matrix::<Matrix64>(skeleton, candidate, axiom),
-            _ => self.describe_with_matrix::<Matrix256>(skeleton, candidate, axiom),
-        }
+        with_smallest_matrix!(skeleton.len(), M => self.describe_with_matrix::<M>(skeleton, candidate, axiom))
     }
 
     fn describe_with_matrix<M: Matrix>(
@@ -470,7 +449,8 @@ impl<'a> ExecutionSearch<'a> {
         &self,
         skeleton: &Skeleton,
         candidate: &CandidateExecution,
-    ) -> Result<Option<RacyExecution>, PredictError> {
+        find_fix: impl FnOnce() -> Result<FixSearchResult, PredictError>,
+    ) -> Result<Option<FoundRace>, PredictError> {
         let values = candidate.evaluate::<M>(&self.plan, skeleton)?;
         // An uninitialized read has a separate flag, which is not a race.
         let raised_flag = self
@@ -495,8 +475,8 @@ impl<'a> ExecutionSearch<'a> {
             }
             _ => None,
         };
-        let missing = self.subtracted_names(axiom.node);
-        Ok(Some(RacyExecution { execution, flag, pair, missing_relations: missing }))
+        let missing_relations = self.subtracted_names(axiom.node);
+        Ok(Some(FoundRace { execution, flag, pair, missing_relations, fix: find_fix()? }))
     }
 
     /// Returns the names subtracted from a relation; a pair in any of them would not be in the relation.
