@@ -3,7 +3,7 @@
 
 use crate::PredictError;
 use crate::cat::{
-    Axiom, AxiomKind, BaseReference, CatValue, CompiledModel, NodeId, NodeKind, SizeConstraint,
+    Axiom, BaseReference, CatValue, CompiledModel, NodeId, NodeKind, SizeConstraint, axiom_holds,
 };
 use crate::interval::Bounds;
 use crate::matrix::{Bits, Matrix};
@@ -31,21 +31,14 @@ pub(crate) fn static_base_value<M: Matrix>(
     .ok_or_else(|| PredictError::UnknownBase { name: name.to_owned() })
 }
 
-pub(crate) fn rf_may<M: Matrix>(n: usize, reads: &[ReadChoice]) -> M {
-    M::from_pairs(
-        n,
-        reads.iter().flat_map(|choice| choice.candidates.iter().map(|write| (*write, choice.read))),
-    )
-}
-
-pub(crate) fn rf_must<M: Matrix>(n: usize, reads: &[ReadChoice]) -> M {
-    M::from_pairs(
-        n,
-        reads
-            .iter()
-            .filter(|choice| choice.candidates.len() == 1)
-            .flat_map(|choice| choice.candidates.iter().map(|write| (*write, choice.read))),
-    )
+/// Returns the must and may bounds of `rf`.
+pub(crate) fn rf_bounds<M: Matrix>(n: usize, reads: &[ReadChoice]) -> (M, M) {
+    let pairs = |choice: &ReadChoice| {
+        let read = choice.read;
+        choice.candidates.clone().into_iter().map(move |write| (write, read))
+    };
+    let certain = reads.iter().filter(|choice| choice.candidates.len() == 1);
+    (M::from_pairs(n, certain.flat_map(pairs)), M::from_pairs(n, reads.iter().flat_map(pairs)))
 }
 
 /// Returns the must and may bounds of `co`: initial writes first, in the order of their names.
@@ -64,17 +57,12 @@ pub(crate) fn co_bounds<M: Matrix>(skeleton: &Skeleton) -> (M, M) {
             }
             // Several initial writes of one storage exist only for models with one per name. Their
             // order is fixed instead of enumerated.
-            match (first.tags.has(Tags::IW), second.tags.has(Tags::IW)) {
-                (true, false) => {
-                    must.insert(i, j);
-                    may.insert(i, j);
-                }
-                (true, true) if i < j => {
-                    must.insert(i, j);
-                    may.insert(i, j);
-                }
-                (false, false) => may.insert(i, j),
-                _ => {}
+            let is_initial = [first, second].map(|write| write.tags.has(Tags::IW));
+            if is_initial[0] && (!is_initial[1] || i < j) {
+                must.insert(i, j);
+                may.insert(i, j);
+            } else if is_initial == [false, false] {
+                may.insert(i, j);
             }
         }
     }
@@ -118,11 +106,9 @@ pub(crate) fn fix_next_write<M: Matrix>(
 /// Returns true if some completion may satisfy the axiom, or raise the flag. Exact once every relevant choice
 /// is made.
 pub(crate) fn is_axiom_possible<M: Matrix>(axiom: &Axiom, bounds: &Bounds<M>) -> bool {
-    if axiom.negated {
-        // A non-emptiness axiom fails only if no pair is possible.
-        return !satisfies_axiom_kind(axiom.kind, bounds.may(axiom.node));
-    }
-    satisfies_axiom_kind(axiom.kind, bounds.must(axiom.node))
+    // A non-emptiness axiom fails only if no pair is possible.
+    let bound = if axiom.negated { bounds.may(axiom.node) } else { bounds.must(axiom.node) };
+    axiom_holds(axiom, bound)
 }
 
 /// Returns true if some completion may have the size.
@@ -135,12 +121,4 @@ pub(crate) fn is_size_possible<M: Matrix>(size: &SizeConstraint, bounds: &Bounds
     // An over-approximation: not every size between the bounds need be reachable. It is exact once
     // must and may agree.
     (count(must)..=count(may)).any(|n| size.comparison.holds(n, size.bound as usize))
-}
-
-fn satisfies_axiom_kind<M: Matrix>(kind: AxiomKind, value: &CatValue<M>) -> bool {
-    match (kind, value) {
-        (AxiomKind::Acyclic, CatValue::Relation(relation)) => relation.is_acyclic(),
-        (AxiomKind::Irreflexive, CatValue::Relation(relation)) => relation.is_irreflexive(),
-        (_, value) => value.is_empty(),
-    }
 }

@@ -9,8 +9,8 @@ use litmus::LocationId;
 use crate::PredictError;
 use crate::cat::{CatValue, NodeId, PlanNode};
 use crate::choice::{
-    ReadChoice, co_bounds, fix_next_write, fix_read_source, is_axiom_possible, is_size_possible, rf_may,
-    rf_must, static_base_value,
+    ReadChoice, co_bounds, fix_next_write, fix_read_source, is_axiom_possible, is_size_possible, rf_bounds,
+    static_base_value,
 };
 use crate::flags::Flags;
 use crate::interval::{Bounds, RequestedBounds, needed_bounds};
@@ -107,7 +107,8 @@ impl<M: Matrix> StaticBounds<M> {
             bounds.set(id, value.clone(), value);
         }
         for &id in &prepared.rf {
-            bounds.set(id, CatValue::Relation(rf_must(n, &reads)), CatValue::Relation(rf_may(n, &reads)));
+            let (must, may) = rf_bounds(n, &reads);
+            bounds.set(id, CatValue::Relation(must), CatValue::Relation(may));
         }
         for &id in &prepared.co {
             let (must, may) = co_bounds(skeleton);
