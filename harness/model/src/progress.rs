@@ -25,8 +25,6 @@ mod machine;
 mod relaxed;
 mod split_barrier;
 
-use std::fmt::Write as _;
-
 use litmus::{Test, ThreadId, Value, closed_enum};
 
 pub use guarantee::{
@@ -398,86 +396,54 @@ impl TerminationQuery<'_> {
         model: &ProgressModel,
         memory: DecidingMemory,
     ) -> Option<Termination> {
+        let steps = |edges: &[u32], repeats: bool| -> Vec<ProgressStep> {
+            let edges = edges.iter().map(|edge| &graph.edges[*edge as usize]);
+            edges.map(|edge| to_schedule_step(edge, repeats)).collect()
+        };
+        let hang =
+            |why, schedule| Termination { memory, terminates: Some(false), details: Some(why), schedule };
         // A deadlock satisfies every progress model: no thread is schedulable, so none has a guarantee.
         if let Some(stuck) = graph.deadlock {
-            let path = graph.path_to(stuck);
-            let why = self.describe_deadlock(graph, stuck);
-            let schedule =
-                path.iter().map(|edge| self.to_schedule_step(&graph.edges[*edge as usize], false)).collect();
-            return Some(Termination { memory, terminates: Some(false), details: Some(why), schedule });
+            return Some(hang(self.describe_deadlock(graph, stuck), steps(&graph.path_to(stuck), false)));
         }
         let component = graph.find_fair_component(self.threads, model, self.semantics, self.fairness)?;
         // The first state found has the shortest path.
         let entry = component.states.first().copied()?;
-        let mut schedule: Vec<ProgressStep> = graph
-            .path_to(entry)
-            .iter()
-            .map(|edge| self.to_schedule_step(&graph.edges[*edge as usize], false))
-            .collect();
-        let cycle = graph.find_cycle(&component, entry);
-        schedule.extend(cycle.iter().map(|edge| self.to_schedule_step(&graph.edges[*edge as usize], true)));
-        let why = self.describe_livelock(graph, &component, entry);
-        Some(Termination { memory, terminates: Some(false), details: Some(why), schedule })
-    }
-
-    fn to_schedule_step(&self, edge: &Transition, repeats: bool) -> ProgressStep {
-        ProgressStep {
-            thread: ThreadId(edge.thread),
-            instruction: edge.instruction,
-            read: edge.read.map(Value),
-            written: edge.written.map(Value),
-            repeats,
-        }
+        let mut schedule = steps(&graph.path_to(entry), false);
+        schedule.extend(steps(&graph.find_cycle(&component, entry), true));
+        Some(hang(self.describe_livelock(graph, &component, entry), schedule))
     }
 
     /// A hang that the axioms permit. An execution has no order of steps to print.
     fn describe_spinning(&self, spins: &[(usize, u32)]) -> Termination {
-        let mut why = "may hang (loop):".to_owned();
-        for (index, (thread, line)) in spins.iter().enumerate() {
-            let comma = if index == 0 { "" } else { "," };
-            let _ = write!(
-                why,
-                "{comma} {} repeats the loop that ends at line {line}",
-                self.thread_name(*thread)
-            );
-        }
+        let repeated = spins.iter().map(|(thread, line)| {
+            format!("{} repeats the loop that ends at line {line}", self.thread_name(*thread))
+        });
         Termination {
             memory: DecidingMemory::Axioms,
             terminates: Some(false),
-            details: Some(why),
+            details: Some(format!("may hang (loop): {}", repeated.collect::<Vec<_>>().join(", "))),
             schedule: Vec::new(),
         }
     }
 
     fn describe_deadlock(&self, graph: &StateGraph, state: u32) -> String {
-        let mut why = "may hang (barrier):".to_owned();
-        let mut separator = " ";
-        for (thread, position) in graph.program_counters(state).iter().enumerate() {
-            let operations = &self.code.threads[thread].operations;
-            match operations.get(usize::from(*position)) {
-                None => continue,
-                Some(ProgressOperation::Barrier { .. } | ProgressOperation::SplitBarrier { .. }) => {
-                    let _ = write!(
-                        why,
-                        "{separator}{} waits at {}",
-                        self.thread_name(thread),
-                        self.line_text(thread, *position)
-                    );
+        let positions = graph.program_counters(state).iter().enumerate();
+        let waiting = positions.filter_map(|(thread, position)| {
+            let name = self.thread_name(thread);
+            Some(match self.code.threads[thread].operations.get(usize::from(*position))? {
+                ProgressOperation::Barrier { .. } | ProgressOperation::SplitBarrier { .. } => {
+                    format!("{name} waits at {}", self.line_text(thread, *position))
                 }
-                Some(_) => {
-                    let _ =
-                        write!(why, "{separator}{} waits for a thread before it", self.thread_name(thread));
-                }
-            }
-            separator = ", ";
-        }
-        why
+                _ => format!("{name} waits for a thread before it"),
+            })
+        });
+        format!("may hang (barrier): {}", waiting.collect::<Vec<_>>().join(", "))
     }
 
     fn describe_livelock(&self, graph: &StateGraph, component: &FairComponent, entry: u32) -> String {
-        let mut why = "may hang (loop):".to_owned();
-        let mut separator = " ";
-        for (thread, status) in graph.thread_statuses(entry).iter().enumerate() {
+        let statuses = graph.thread_statuses(entry).iter().enumerate();
+        let described = statuses.filter_map(|(thread, status)| {
             let mut places: Vec<u16> = component
                 .edges
                 .iter()
@@ -489,22 +455,20 @@ impl TerminationQuery<'_> {
             places.dedup();
             let name = self.thread_name(thread);
             let position = graph.program_counters(entry)[thread];
-            let description = if !places.is_empty() {
+            if !places.is_empty() {
                 let lines: Vec<String> = places.iter().map(|place| self.line_text(thread, *place)).collect();
-                format!("{name} repeats {}", lines.join(", "))
+                Some(format!("{name} repeats {}", lines.join(", ")))
             } else if usize::from(position) >= self.code.threads[thread].operations.len() {
-                continue;
+                None
             } else if !status.schedulable {
-                format!("{name} waits at {}", self.line_text(thread, position))
+                Some(format!("{name} waits at {}", self.line_text(thread, position)))
             } else if status.started {
-                format!("{name} does not continue from {}", self.line_text(thread, position))
+                Some(format!("{name} does not continue from {}", self.line_text(thread, position)))
             } else {
-                format!("{name} never starts")
-            };
-            let _ = write!(why, "{separator}{description}");
-            separator = ", ";
-        }
-        why
+                Some(format!("{name} never starts"))
+            }
+        });
+        format!("may hang (loop): {}", described.collect::<Vec<_>>().join(", "))
     }
 
     fn thread_name(&self, thread: usize) -> String {
@@ -514,5 +478,15 @@ impl TerminationQuery<'_> {
     fn line_text(&self, thread: usize, position: u16) -> String {
         let instruction = self.test.threads[thread].instructions.get(usize::from(position));
         instruction.map_or_else(|| "its end".to_owned(), |i| format!("line {}", i.span.line))
+    }
+}
+
+fn to_schedule_step(edge: &Transition, repeats: bool) -> ProgressStep {
+    ProgressStep {
+        thread: ThreadId(edge.thread),
+        instruction: edge.instruction,
+        read: edge.read.map(Value),
+        written: edge.written.map(Value),
+        repeats,
     }
 }
