@@ -457,42 +457,30 @@ impl ThreadBuilder<'_> {
             }
             ShapeWord::Write { location, value, .. } => {
                 let location = self.draft.get_or_add_location(location);
-                match self.variant.release {
-                    _ if self.variant.shape.is_relaxed => {
-                        self.emit_store(location, value, carrier, self.atomic_access(None))
-                    }
-                    SynchronizationStyle::Atomic => {
-                        self.emit_store(location, value, carrier, self.atomic_access(Some(Order::Release)))
-                    }
-                    SynchronizationStyle::Fence => {
-                        self.emit_fence(Order::Release);
-                        self.emit_store(location, value, carrier, self.atomic_access(None));
-                    }
-                    SynchronizationStyle::Rmw => {
-                        let operation = RmwOperation::Exchange(Operand::Constant(value));
-                        self.emit_rmw(location, operation, Some(Order::Release));
-                    }
+                let style = (!self.variant.shape.is_relaxed).then_some(self.variant.release);
+                if style == Some(SynchronizationStyle::Fence) {
+                    self.emit_fence(Order::Release);
+                }
+                if style == Some(SynchronizationStyle::Rmw) {
+                    let operation = RmwOperation::Exchange(Operand::Constant(value));
+                    self.emit_rmw(location, operation, Some(Order::Release));
+                } else {
+                    let order = (style == Some(SynchronizationStyle::Atomic)).then_some(Order::Release);
+                    self.emit_store(location, value, carrier, self.atomic_access(order));
                 }
             }
             ShapeWord::Read { location, value, .. } => {
                 let location = self.draft.get_or_add_location(location);
-                let register = match self.variant.acquire {
-                    _ if self.variant.shape.is_relaxed => {
-                        self.emit_load(location, carrier, self.atomic_access(None))
-                    }
-                    SynchronizationStyle::Atomic => {
-                        self.emit_load(location, carrier, self.atomic_access(Some(Order::Acquire)))
-                    }
-                    SynchronizationStyle::Fence => {
-                        self.emit_load(location, carrier, self.atomic_access(None))
-                    }
-                    SynchronizationStyle::Rmw => {
-                        // An addition of 0 reads without a change.
-                        let nothing = RmwOperation::Fetch(ArithmeticOperation::Add, Operand::Constant(0));
-                        self.emit_rmw(location, nothing, Some(Order::Acquire))
-                    }
+                let style = (!self.variant.shape.is_relaxed).then_some(self.variant.acquire);
+                let register = if style == Some(SynchronizationStyle::Rmw) {
+                    // An addition of 0 reads without a change.
+                    let nothing = RmwOperation::Fetch(ArithmeticOperation::Add, Operand::Constant(0));
+                    self.emit_rmw(location, nothing, Some(Order::Acquire))
+                } else {
+                    let order = (style == Some(SynchronizationStyle::Atomic)).then_some(Order::Acquire);
+                    self.emit_load(location, carrier, self.atomic_access(order))
                 };
-                if self.variant.acquire == SynchronizationStyle::Fence && !self.variant.shape.is_relaxed {
+                if style == Some(SynchronizationStyle::Fence) {
                     self.emit_fence(Order::Acquire);
                 }
                 self.expect_value(register, value, guard);
