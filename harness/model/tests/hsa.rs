@@ -2,10 +2,10 @@
 //! compared with the naive enumerator.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use crate::oracle::{UNLIMITED, assert_agreement, check_cases, shipped, soak_cases};
+use crate::oracle::{UNLIMITED, assert_agreement, check_cases, outcomes_where, shipped, soak_cases};
 use crate::{hsa_oracle, random};
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use litmus::{
@@ -24,7 +24,8 @@ fn predict_unlimited(test: &Test, model: &Model) -> Prediction {
     prediction
 }
 
-fn corpus() -> Vec<(String, Test)> {
+/// The corpus tests of HSA.
+pub fn corpus() -> Vec<(String, Test)> {
     let tests = litmus::corpus::tests().into_iter().filter(|entry| entry.id.starts_with("hsa/"));
     let tests: Vec<(String, Test)> =
         tests.map(|entry| (entry.id.clone(), litmus::parse(entry.text, &entry.id).unwrap())).collect();
@@ -155,10 +156,8 @@ fn outcomes_list_value_registers_and_the_locations_of_the_condition() {
         test.observables().into_iter().map(|observable| test.observable_name(observable)).collect();
     assert_eq!(names, ["P0:$s3", "P0:$s0", "P1:$s1", "y"]);
     let prediction = predict_unlimited(&test, &hsa());
-    let allowed = prediction.outcomes.iter().filter(|(_, predicted)| predicted.allowed);
-    let allowed: Vec<&Outcome> = allowed.map(|(outcome, _)| outcome).collect();
     let values = [0, 0, 0xFFFF_FFFF, 5].map(litmus::Value).to_vec();
-    assert_eq!(allowed, [&Outcome(values)]);
+    assert_eq!(outcomes_where(&prediction, |predicted| predicted.allowed), HashSet::from([Outcome(values)]));
     assert_eq!(
         (prediction.race, prediction.undefinedness, prediction.can_meet_condition),
         (Race::Free, None, Some(true))
@@ -233,11 +232,9 @@ fn engine_answer(test: &Test, model: &Model) -> Option<hsa_oracle::HsaAnswer> {
     if !prediction.complete {
         return None;
     }
-    let allowed = prediction.outcomes.iter().filter(|(_, predicted)| predicted.allowed);
+    let allowed = outcomes_where(&prediction, |predicted| predicted.allowed);
     Some(hsa_oracle::HsaAnswer {
-        outcomes: allowed
-            .map(|(outcome, _)| outcome.0.iter().map(|value| value.0).collect())
-            .collect::<BTreeSet<_>>(),
+        outcomes: allowed.iter().map(|outcome| outcome.0.iter().map(|value| value.0).collect()).collect(),
         racy: prediction.race == Race::Racy,
         is_program_undefined: prediction.undefinedness == Some(Undefinedness::Program),
     })

@@ -1,6 +1,7 @@
 //! HSA tests lowered to Vulkan: the verdicts of both models, in a table and on random tests.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use crate::hsa::corpus;
 use crate::oracle::{UNLIMITED, check_cases, shipped, soak_cases};
 use crate::random;
 
@@ -54,11 +55,6 @@ fn compare_models(test: &Test, lowered: &LoweredTest, hsa: &Model, vulkan: &Mode
         predict_unlimited(test, hsa),
         &predict_on_device(&lowered.test, vulkan),
     )
-}
-
-fn corpus() -> Vec<(String, Test)> {
-    let tests = litmus::corpus::tests().into_iter().filter(|entry| entry.id.starts_with("hsa/"));
-    tests.map(|entry| (entry.id.clone(), litmus::parse(entry.text, &entry.id).unwrap())).collect()
 }
 
 /// The worked examples of the specification by section, with chains and without.
