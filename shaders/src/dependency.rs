@@ -176,9 +176,7 @@ pub(crate) fn batch_dependencies(
     for id in threads {
         operations.extend(api_operations(usize::from(id.0), test.thread(*id), 0)?);
     }
-    if threads.len() > 1 && !operations.is_empty() {
-        return Err(Rule::MaskCoversOtherThreads);
-    }
+    Rule::MaskCoversOtherThreads.when(threads.len() > 1 && !operations.is_empty())?;
     let of = |leads: bool| {
         let masks = |half: DependencyHalf| {
             let own = operations.iter().filter(|own| own.half == half && own.is_leading == leads);
@@ -254,9 +252,7 @@ pub(crate) fn phase_dependencies(test: &Test, phases: &[Vec<ThreadId>]) -> Resul
             );
             let differs =
                 (writes && required.write != recorded.write) || (reads && required.read != recorded.read);
-            if exactly && differs {
-                return Err(Rule::MaskCoversOtherThreads);
-            }
+            Rule::MaskCoversOtherThreads.when(exactly && differs)?;
             all_memory &= (!writes || recorded.write) && (!reads || recorded.read);
         }
     }

@@ -111,32 +111,23 @@ pub(crate) fn compile(
     rules::check(test)?;
     let variant = config.variant;
     rules::check_stage(test, variant.stage)?;
-    if variant.stage.is_mixed() {
-        return Err(Rule::SeveralStages.into());
-    }
+    Rule::SeveralStages.when(variant.stage.is_mixed())?;
     let overlaps = test.interlock_order().is_some();
-    if overlaps && context.classes.is_some() {
-        return Err(Rule::InterlockDraws.into());
-    }
+    Rule::InterlockDraws.when(overlaps && context.classes.is_some())?;
     // Stress workgroups would have to be drawn between the others, whose order matters.
     let config = &KernelConfig { has_stress: config.has_stress && !overlaps, ..*config };
     let aliases = test.locations.iter().any(|location| matches!(location.init, LocationInit::AliasOf(_)));
-    if aliases && variant.reference_aliasing == crate::variant::ReferenceAliasing::Restrict {
-        return Err(Rule::AliasesUnderRestrict.into());
-    }
+    Rule::AliasesUnderRestrict
+        .when(aliases && variant.reference_aliasing == crate::variant::ReferenceAliasing::Restrict)?;
     let layout = WorkgroupLayout::new(test, config, context.max_lanes)?;
     rules::check_workgroup_vectors(test)?;
     let segments = segments::cut_into_segments(test, &layout)?;
     let mut uses = TestUsage::analyze(test, variant)?;
     uses.storage_words = uses.storage_words.max(context.storage_words);
-    if variant.stage.is_mesh_pipeline() && variant.target == Version::Vulkan11 {
-        return Err(Rule::StageTarget.into());
-    }
+    Rule::StageTarget.when(variant.stage.is_mesh_pipeline() && variant.target == Version::Vulkan11)?;
     if variant.model == MemoryModel::Glsl450 {
         glsl::effective_test(test)?;
-        if uses.has_memory(ReferenceMemory::Address) {
-            return Err(Rule::GlslAddress.into());
-        }
+        Rule::GlslAddress.when(uses.has_memory(ReferenceMemory::Address))?;
     }
 
     let storages = number_storages(test);

@@ -107,9 +107,7 @@ pub(crate) fn plan_hosts(test: &Test) -> Result<(Vec<Vec<ThreadId>>, ProgramHost
         let is_leading = pair.to.instruction.is_none_or(|at| {
             !instructions(to).iter().take(at.into()).any(|instruction| instruction.kind.is_event())
         });
-        if !is_host(from) || is_host(to) || is_submitted || !is_leading {
-            return Err(Rule::HostSynchronization);
-        }
+        Rule::HostSynchronization.when(!is_host(from) || is_host(to) || is_submitted || !is_leading)?;
         let at = pair.from.instruction.map_or(instructions(from).len(), |at| usize::from(at) + 1);
         signals.push((from, at, HostThreadAct::Signal(signals.len() as u32, 1)));
         batches.push((SubmissionStart::Held, vec![to]));
@@ -122,9 +120,7 @@ pub(crate) fn plan_hosts(test: &Test) -> Result<(Vec<Vec<ThreadId>>, ProgramHost
     }
     let mut named: Vec<ThreadId> = batches.iter().flat_map(|(_, threads)| threads.iter().copied()).collect();
     named.sort_unstable();
-    if named.windows(2).any(|pair| pair.first() == pair.last()) {
-        return Err(Rule::SynchronizedWithItself);
-    }
+    Rule::SynchronizedWithItself.when(named.windows(2).any(|pair| pair.first() == pair.last()))?;
     let mut threads = Vec::new();
     for id in ids().filter(|id| is_host(*id)) {
         let own: Vec<(usize, HostThreadAct)> =
@@ -134,9 +130,9 @@ pub(crate) fn plan_hosts(test: &Test) -> Result<(Vec<Vec<ThreadId>>, ProgramHost
     let starts: Vec<SubmissionStart> = batches.iter().map(|(start, _)| *start).collect();
     // A held batch blocks all later submissions of its queue.
     let calls = |act: &HostThreadAct| matches!(act, HostThreadAct::Submit(_) | HostThreadAct::Wait(_));
-    if starts.contains(&SubmissionStart::Held) && threads.iter().flat_map(|thread| &thread.acts).any(calls) {
-        return Err(Rule::HostSynchronization);
-    }
+    Rule::HostSynchronization.when(
+        starts.contains(&SubmissionStart::Held) && threads.iter().flat_map(|thread| &thread.acts).any(calls),
+    )?;
     let held = starts.iter().filter(|start| **start == SubmissionStart::Held).enumerate();
     let mut held = held.map(|(number, _)| vec![(true, number as u32, 1)]);
     // If any batch is held, all are submitted together, and none blocks another.
@@ -181,9 +177,7 @@ fn is_host_memory_noncoherent(test: &Test) -> Result<bool, Rule> {
             (0..test.locations.len()).map(|number| test.storage_of(litmus::LocationId(number as u16)));
         homes.any(|home| test.location(home).host && test.location(home).noncoherent != coherent)
     };
-    if has_memory(true) && has_memory(false) {
-        return Err(Rule::HostMemoryOfTwoKinds);
-    }
+    Rule::HostMemoryOfTwoKinds.when(has_memory(true) && has_memory(false))?;
     Ok(noncoherent > 0)
 }
 
@@ -232,16 +226,12 @@ fn host_acts(
                 let mut unfenced = threads.clone();
                 for (number, (_, all)) in (0..).zip(batches) {
                     if all.iter().any(|thread| threads.contains(thread)) {
-                        if !all.iter().all(|thread| threads.contains(thread)) {
-                            return Err(Rule::PartOfSubmission);
-                        }
+                        Rule::PartOfSubmission.when(!all.iter().all(|thread| threads.contains(thread)))?;
                         unfenced.retain(|thread| !all.contains(thread));
                         acts.push(HostThreadAct::Wait(number));
                     }
                 }
-                if !unfenced.is_empty() {
-                    return Err(Rule::EndlessWait);
-                }
+                Rule::EndlessWait.when(!unfenced.is_empty())?;
             }
             _ => check_host_instruction(test, instruction)?,
         }
@@ -257,9 +247,7 @@ fn host_acts(
             if let InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) = &instruction.kind
             {
                 let to = label_position(thread, *target);
-                if !to.is_some_and(|to| at < to && range.contains(&to)) {
-                    return Err(Rule::HostBranch);
-                }
+                Rule::HostBranch.when(!to.is_some_and(|to| at < to && range.contains(&to)))?;
             }
         }
     }
@@ -273,12 +261,10 @@ fn check_host_instruction(test: &Test, instruction: &Instruction) -> Result<(), 
         InstructionKind::Access(access) => {
             let location = test.location(access.place.location);
             let word = matches!(location.scalar_type(), ScalarType::U32 | ScalarType::I32);
-            if !word || location.is_vector() || access.place.offset > 0 || access.place.scalar.is_some() {
-                return Err(Rule::HostType);
-            }
-            if access.place.class != StorageClass::Buffer {
-                return Err(Rule::HostMemoryOutsideBuffer);
-            }
+            Rule::HostType.when(
+                !word || location.is_vector() || access.place.offset > 0 || access.place.scalar.is_some(),
+            )?;
+            Rule::HostMemoryOutsideBuffer.when(access.place.class != StorageClass::Buffer)?;
             match access.kind {
                 AccessKind::Load(_) | AccessKind::Store(_) => Ok(()),
                 AccessKind::Rmw { .. } | AccessKind::Await { .. } => Err(Rule::HostReadModifyWrite),
@@ -361,9 +347,7 @@ fn check_termination(
         if threads.iter().zip(&at).all(|(thread, at)| *at == thread.acts.len()) && !ended.contains(&false) {
             return Ok(());
         }
-        if !has_progress {
-            return Err(Rule::EndlessWait);
-        }
+        Rule::EndlessWait.when(!has_progress)?;
     }
 }
 

@@ -204,9 +204,7 @@ impl TestUsage {
                 litmus::Observable::Register(..) => false,
             });
             let has_image_memory = variant.image_form != ImageForm::TexelBuffer;
-            if has_image_memory && mixed && final_texels {
-                return Err(Rule::MixedImageTypes);
-            }
+            Rule::MixedImageTypes.when(has_image_memory && mixed && final_texels)?;
             match variant.image_form {
                 ImageForm::TwoDimensional => {}
                 ImageForm::OneDimensional => uses.capabilities.push(Capability::Image1D),
@@ -217,9 +215,8 @@ impl TestUsage {
             uses.require_feature(Capability::PhysicalStorageBufferAddresses, Feature::BufferDeviceAddress);
             uses.extensions.push("SPV_KHR_physical_storage_buffer");
         }
-        if uses.has_explicit_workgroup && variant.target == crate::variant::SpirvVersion::Vulkan11 {
-            return Err(Rule::WorkgroupLayoutVersion);
-        }
+        Rule::WorkgroupLayoutVersion
+            .when(uses.has_explicit_workgroup && variant.target == crate::variant::SpirvVersion::Vulkan11)?;
         if uses.has_explicit_workgroup {
             uses.require_feature(
                 Capability::WorkgroupMemoryExplicitLayoutKHR,
@@ -233,9 +230,8 @@ impl TestUsage {
                 *kind != ReferenceMemory::Workgroup || { components }
                     .all(|component| test.initial_value(path.location, component).0 == 0)
             };
-            if uses.has_explicit_workgroup || !uses.paths.iter().all(is_zero_initialized) {
-                return Err(Rule::InitializedWorkgroupMemory);
-            }
+            Rule::InitializedWorkgroupMemory
+                .when(uses.has_explicit_workgroup || !uses.paths.iter().all(is_zero_initialized))?;
             uses.features.push(feature);
         }
         if matches!(variant.pointer_form, PointerForm::Select | PointerForm::Phi) {
@@ -287,19 +283,17 @@ impl TestUsage {
         let MemoryPlace { location, offset, class, .. } = *place;
         let element = ElementType::from_scalar(place.scalar_type(test));
         let kind = ReferenceMemory::for_reference(test, location, class);
-        if kind == ReferenceMemory::Image
-            && (components > 1 || test.location(test.storage_of(location)).is_vector())
-        {
-            return Err(Rule::VectorImage);
-        }
+        Rule::VectorImage.when(
+            kind == ReferenceMemory::Image
+                && (components > 1 || test.location(test.storage_of(location)).is_vector()),
+        )?;
         let path = ReferencePath { location, element, offset, components };
         let end = offset.saturating_add(path.bytes());
-        if !offset.is_multiple_of(element.bytes())
-            || end > 16
-            || (kind == ReferenceMemory::Image && offset > 0)
-        {
-            return Err(Rule::Offset);
-        }
+        Rule::Offset.when(
+            !offset.is_multiple_of(element.bytes())
+                || end > 16
+                || (kind == ReferenceMemory::Image && offset > 0),
+        )?;
         self.storage_words = self.storage_words.max(end.div_ceil(4).next_power_of_two());
         self.paths.push((path, kind));
         Ok((path, kind))

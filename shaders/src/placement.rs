@@ -64,9 +64,9 @@ impl WorkgroupLayout {
         let has_subgroup_size = config.variant.subgroup_size != SubgroupSize::Unspecified;
         let has_shape = size.is_some() || config.variant.workgroup_count != WorkgroupCount::Random;
         let stage = config.variant.stage;
-        if has_shape && !stage.has_workgroups() || has_subgroup_size && stage != CarrierStage::Compute {
-            return Err(Rule::StageShape.into());
-        }
+        Rule::StageShape.when(
+            has_shape && !stage.has_workgroups() || has_subgroup_size && stage != CarrierStage::Compute,
+        )?;
         // Class c is the c-th distinct workgroup in the order of the threads, and likewise for subgroups.
         let mut workgroups: Vec<u32> = Vec::new();
         let mut subgroups: Vec<Vec<(u32, u32)>> = Vec::new();
@@ -125,15 +125,11 @@ impl WorkgroupLayout {
             let shape = [config.subgroup_size.saturating_mul(max_threads), 1, 1];
             return WorkgroupLayout::with_shape(test, config, (roles, classes), shape, max_lanes);
         }
-        if config.variant.subgroup_size == SubgroupSize::Varying {
-            return Err(Rule::VaryingSubgroups.into());
-        }
+        Rule::VaryingSubgroups.when(config.variant.subgroup_size == SubgroupSize::Varying)?;
         let largest_share = subgroups.iter().flatten().map(|(_, count)| *count).max().unwrap_or(1);
         let most_subgroups = subgroups.iter().map(Vec::len).max().unwrap_or(1) as u32;
         let lanes = (config.subgroup_size / largest_share).min(max_lanes);
-        if lanes == 0 {
-            return Err(Rule::SubgroupTooSmall.into());
-        }
+        Rule::SubgroupTooSmall.when(lanes == 0)?;
         let workgroup_size = config.subgroup_size.saturating_mul(most_subgroups);
         check_workgroup_size(workgroup_size, config)?;
         let (subgroups, subgroup_size) = (most_subgroups, Some(config.subgroup_size));
@@ -167,13 +163,9 @@ impl WorkgroupLayout {
         let workgroup_size = shape.into_iter().fold(1, u32::saturating_mul);
         check_workgroup_size(workgroup_size, config)?;
         let subgroups = classes.iter().map(Vec::len).max().unwrap_or(1) as u32;
-        if subgroups > 1 && depends_on_subgroups(test) {
-            return Err(Rule::SubgroupsInShapedWorkgroup.into());
-        }
+        Rule::SubgroupsInShapedWorkgroup.when(subgroups > 1 && depends_on_subgroups(test))?;
         let lanes = (workgroup_size / subgroups).min(max_lanes);
-        if lanes == 0 {
-            return Err(Rule::ShapeTooSmall.into());
-        }
+        Rule::ShapeTooSmall.when(lanes == 0)?;
         for (index, role) in roles.iter_mut().enumerate() {
             let class = classes.get(role.class as usize);
             let place = class.and_then(|own| own.iter().position(|thread| usize::from(thread.0) == index));

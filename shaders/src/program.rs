@@ -271,13 +271,9 @@ fn compile_with_parameters(
         crate::rules::check_program(&restrict_to_threads(test, &all))?;
     }
     crate::rules::check_stage(test, config.variant.stage)?;
-    if has_hosts && config.variant.stage != CarrierStage::Compute {
-        return Err(Rule::HostWithGraphicsStage.into());
-    }
+    Rule::HostWithGraphicsStage.when(has_hosts && config.variant.stage != CarrierStage::Compute)?;
     let mixed = config.variant.stage.is_mixed();
-    if mixed && all.len() < 2 {
-        return Err(Rule::SingleStage.into());
-    }
+    Rule::SingleStage.when(mixed && all.len() < 2)?;
     let config_of = |threads: &[ThreadId]| {
         let first = threads.first().map_or(0, |first| usize::from(first.0));
         let variant = Variant { stage: config.variant.stage.for_thread(first), ..config.variant };
@@ -364,12 +360,8 @@ fn compile_with_parameters(
         let stages = |threads: &Vec<ThreadId>| group_by_stage(config.variant.stage, threads);
         kernels.push(if mixed { parts.iter().flat_map(stages).collect() } else { parts });
     }
-    if has_hosts && !apart.is_empty() {
-        return Err(Rule::HostMemoryOutsideBuffer.into());
-    }
-    if pipelines == Pipelines::Split && kernels.iter().flatten().count() == 1 {
-        return Err(Rule::OneWorkgroup.into());
-    }
+    Rule::HostMemoryOutsideBuffer.when(has_hosts && !apart.is_empty())?;
+    Rule::OneWorkgroup.when(pipelines == Pipelines::Split && kernels.iter().flatten().count() == 1)?;
 
     // All kernels run the same instances, so the fullest subgroup of any kernel determines the slots of a
     // workgroup.
@@ -405,9 +397,7 @@ fn compile_with_parameters(
             };
             let kernel =
                 dispatch::compile(&restrict_to_threads(test, threads), &config_of(threads), &context)?;
-            if has_hosts && !kernel.images.is_empty() {
-                return Err(Rule::HostMemoryOutsideBuffer.into());
-            }
+            Rule::HostMemoryOutsideBuffer.when(has_hosts && !kernel.images.is_empty())?;
             first_class += kernel.roles.classes.len() as u32;
             results.extend(kernel.results.iter().map(|slot| renumber_threads(*slot, threads)));
             phase.kernels.push(ProgramKernel { threads: threads.clone(), queue, kernel });
@@ -505,9 +495,8 @@ fn plan_hosted_program(test: &Test) -> Result<host::HostedProgram, Rule> {
         let queue = |thread: &ThreadId| {
             test.thread(*thread).place.device_placement().map(|place| (place.queue_family, place.queue))
         };
-        if threads.iter().any(|thread| queue(thread) != threads.first().and_then(queue)) {
-            return Err(Rule::SeveralQueues);
-        }
+        Rule::SeveralQueues
+            .when(threads.iter().any(|thread| queue(thread) != threads.first().and_then(queue)))?;
     }
     Ok((batches, planned, before))
 }
@@ -527,18 +516,14 @@ fn thread_phases(test: &Test) -> Result<Vec<Vec<ThreadId>>, Rule> {
     for _ in 0..count {
         for pair in &test.system_sync {
             let (from, to) = (usize::from(pair.from.thread.0), usize::from(pair.to.thread.0));
-            if from == to {
-                return Err(Rule::SynchronizedWithItself);
-            }
+            Rule::SynchronizedWithItself.when(from == to)?;
             if let (Some(earlier), Some(later)) = (phase_of.get(from).copied(), phase_of.get_mut(to)) {
                 *later = (*later).max(earlier + 1);
             }
         }
     }
     let last = phase_of.iter().copied().max().unwrap_or(0);
-    if last >= count.max(1) {
-        return Err(Rule::CyclicDispatches);
-    }
+    Rule::CyclicDispatches.when(last >= count.max(1))?;
     let of_phase = |phase: usize| -> Vec<ThreadId> {
         let threads = phase_of.iter().enumerate().filter(|(_, own)| **own == phase);
         threads.map(|(thread, _)| ThreadId(thread as u16)).collect()
@@ -554,12 +539,11 @@ fn check_workgroups(test: &Test, phases: &[Vec<ThreadId>]) -> Result<(), Rule> {
     };
     for (number, thread) in test.threads.iter().enumerate() {
         for (other, second) in test.threads.iter().enumerate().skip(number + 1) {
-            if phase_of(number) != phase_of(other)
-                && thread.place.shares_scope(second.place, Scope::Workgroup)
-                && (is_workgroup_local(thread) || is_workgroup_local(second))
-            {
-                return Err(Rule::WorkgroupInSeveralDispatches);
-            }
+            Rule::WorkgroupInSeveralDispatches.when(
+                phase_of(number) != phase_of(other)
+                    && thread.place.shares_scope(second.place, Scope::Workgroup)
+                    && (is_workgroup_local(thread) || is_workgroup_local(second)),
+            )?;
         }
     }
     // A storage in workgroup memory ends with its workgroup.
@@ -568,9 +552,8 @@ fn check_workgroups(test: &Test, phases: &[Vec<ThreadId>]) -> Result<(), Rule> {
         for location in workgroup_locations(thread) {
             let storage = usize::from(test.storage_of(location).0);
             let Some(home) = homes.get_mut(storage) else { continue };
-            if *home.get_or_insert(phase_of(number).unwrap_or(0)) != phase_of(number).unwrap_or(0) {
-                return Err(Rule::WorkgroupInSeveralDispatches);
-            }
+            Rule::WorkgroupInSeveralDispatches
+                .when(*home.get_or_insert(phase_of(number).unwrap_or(0)) != phase_of(number).unwrap_or(0))?;
         }
     }
     Ok(())

@@ -151,12 +151,9 @@ pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, C
     rules::check_except_loops(test)?;
     rules::check_stage(test, crate::variant::CarrierStage::Compute)?;
     let has_split = |kind: &InstructionKind| matches!(kind, InstructionKind::SplitBarrier(_));
-    if test.threads.iter().flat_map(|thread| &thread.instructions).any(|i| has_split(&i.kind)) {
-        return Err(Rule::ProgressSplitBarrier.into());
-    }
-    if test.has_tangles() {
-        return Err(Rule::SubgroupOperation.into());
-    }
+    Rule::ProgressSplitBarrier
+        .when(test.threads.iter().flat_map(|thread| &thread.instructions).any(|i| has_split(&i.kind)))?;
+    Rule::SubgroupOperation.when(test.has_tangles())?;
     let variant = Variant::default();
     let uses = TestUsage::analyze(test, variant)?;
     let words_of_buffers = |(path, kind): &(ReferencePath, ReferenceMemory)| {
@@ -165,9 +162,7 @@ pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, C
             && path.offset == 0
             && !path.is_vector()
     };
-    if uses.storage_words != 1 || !uses.paths.iter().all(words_of_buffers) {
-        return Err(Rule::ProgressMemory.into());
-    }
+    Rule::ProgressMemory.when(uses.storage_words != 1 || !uses.paths.iter().all(words_of_buffers))?;
     let placement = CopyPlacement::new(test, config)?;
     let segments = segments::cut_into_segments(test, &placement.layout)?;
     let storages = number_storages(test);
@@ -264,9 +259,7 @@ impl CopyPlacement {
             (1, 2..) => SeparationLevel::Subgroups,
             _ => SeparationLevel::Workgroups,
         };
-        if most_lanes > config.subgroup_size {
-            return Err(Rule::SubgroupTooSmall.into());
-        }
+        Rule::SubgroupTooSmall.when(most_lanes > config.subgroup_size)?;
         let wanted = config.copies.max(1);
         let is_single = most_subgroups == 1 && most_lanes == 1;
         let max_subgroups =

@@ -17,6 +17,13 @@ use crate::queues::queues;
 use crate::semantics::{self, SemanticsInstruction};
 use crate::variant::CarrierStage;
 
+impl Rule {
+    /// Refuses a test that breaks the rule.
+    pub(crate) fn when(self, is_broken: bool) -> Result<(), Rule> {
+        if is_broken { Err(self) } else { Ok(()) }
+    }
+}
+
 impl From<Rule> for CompileError {
     fn from(rule: Rule) -> CompileError {
         CompileError::NotPlaceable { rule: rule.to_string() }
@@ -51,49 +58,38 @@ pub(crate) fn check_except_loops(test: &Test) -> Result<(), Rule> {
 /// # Errors
 /// The rule that the test breaks.
 pub(crate) fn check_stage(test: &Test, stage: CarrierStage) -> Result<(), Rule> {
-    if test.has_tangles() && stage != CarrierStage::Compute {
-        return Err(Rule::SubgroupOperation);
-    }
+    Rule::SubgroupOperation.when(test.has_tangles() && stage != CarrierStage::Compute)?;
     let mut instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
     instructions.try_for_each(|instruction| check_in_stage(&instruction.kind, stage))
 }
 
 /// Checks that a stage can run an instruction.
 fn check_in_stage(kind: &InstructionKind, stage: CarrierStage) -> Result<(), Rule> {
-    if matches!(kind, InstructionKind::Interlock(_)) && !stage.is_fragment() {
-        return Err(Rule::InterlockStage);
-    }
+    Rule::InterlockStage.when(matches!(kind, InstructionKind::Interlock(_)) && !stage.is_fragment())?;
     if !stage.has_workgroups() {
         return check_without_workgroups(kind);
     }
     if stage == CarrierStage::Compute {
         return Ok(());
     }
-    if matches!(kind, InstructionKind::SplitBarrier(_)) {
-        return Err(Rule::SplitBarrierStage);
-    }
+    Rule::SplitBarrierStage.when(matches!(kind, InstructionKind::SplitBarrier(_)))?;
     check_without_subgroups(kind)
 }
 
 /// Checks that a stage without workgroups can run an instruction.
 fn check_without_workgroups(kind: &InstructionKind) -> Result<(), Rule> {
-    if kind.execution_scope() == Some(Scope::Workgroup) {
-        return Err(Rule::NoWorkgroups(WorkgroupClause::ExecutionScope));
-    }
-    if kind.access().is_some_and(|access| access.place.class == StorageClass::Workgroup) {
-        return Err(Rule::NoWorkgroups(WorkgroupClause::Memory));
-    }
-    if kind.memory_scope() == Some(Scope::Workgroup) {
-        return Err(Rule::NoWorkgroups(WorkgroupClause::MemoryScope));
-    }
+    Rule::NoWorkgroups(WorkgroupClause::ExecutionScope)
+        .when(kind.execution_scope() == Some(Scope::Workgroup))?;
+    Rule::NoWorkgroups(WorkgroupClause::Memory)
+        .when(kind.access().is_some_and(|access| access.place.class == StorageClass::Workgroup))?;
+    Rule::NoWorkgroups(WorkgroupClause::MemoryScope).when(kind.memory_scope() == Some(Scope::Workgroup))?;
     check_without_subgroups(kind)
 }
 
 /// Checks that a stage without assignment by subgroups can run an instruction.
 fn check_without_subgroups(kind: &InstructionKind) -> Result<(), Rule> {
-    if [kind.execution_scope(), kind.memory_scope()].contains(&Some(Scope::Subgroup)) {
-        return Err(Rule::StageSubgroups);
-    }
+    Rule::StageSubgroups
+        .when([kind.execution_scope(), kind.memory_scope()].contains(&Some(Scope::Subgroup)))?;
     Ok(())
 }
 
@@ -113,13 +109,9 @@ pub fn find_offending_span(test: &Test, stage: CarrierStage, error: &CompileErro
 }
 
 fn check_except_queues(test: &Test) -> Result<(), Rule> {
-    if test.dialect == Dialect::Hsa {
-        return Err(Rule::Hsa);
-    }
+    Rule::Hsa.when(test.dialect == Dialect::Hsa)?;
     check_threads(test)?;
-    if test.reconverges_in_blocks() {
-        return Err(Rule::ReconvergenceInBlock);
-    }
+    Rule::ReconvergenceInBlock.when(test.reconverges_in_blocks())?;
     check_locations(test)?;
     for thread in &test.threads {
         for instruction in &thread.instructions {
@@ -130,15 +122,9 @@ fn check_except_queues(test: &Test) -> Result<(), Rule> {
 }
 
 fn check_threads(test: &Test) -> Result<(), Rule> {
-    if test.threads.iter().any(|thread| thread.place == ThreadPlace::Host) {
-        return Err(Rule::HostThread);
-    }
-    if test.threads.is_empty() {
-        return Err(Rule::NoThreads);
-    }
-    if !test.system_sync.is_empty() {
-        return Err(Rule::SeparateDispatches);
-    }
+    Rule::HostThread.when(test.threads.iter().any(|thread| thread.place == ThreadPlace::Host))?;
+    Rule::NoThreads.when(test.threads.is_empty())?;
+    Rule::SeparateDispatches.when(!test.system_sync.is_empty())?;
     Ok(())
 }
 
@@ -169,9 +155,7 @@ fn check_locations(test: &Test) -> Result<(), Rule> {
             }
         }
     }
-    if class_of_storage.contains(&Some(StorageClass::Output)) {
-        return Err(Rule::OutputInCompute);
-    }
+    Rule::OutputInCompute.when(class_of_storage.contains(&Some(StorageClass::Output)))?;
     check_floats(test)
 }
 
@@ -187,9 +171,8 @@ pub(crate) fn check_workgroup_vectors(test: &Test) -> Result<(), Rule> {
         let Observable::Location(location, _) = observable else { continue };
         let storage = test.storage_of(location);
         let (own, home) = (test.location(location), test.location(storage));
-        if home.is_vector() && own.scalar_type() != home.scalar_type() && in_workgroup(storage) {
-            return Err(Rule::VectorAlias);
-        }
+        Rule::VectorAlias
+            .when(home.is_vector() && own.scalar_type() != home.scalar_type() && in_workgroup(storage))?;
     }
     Ok(())
 }
@@ -202,9 +185,8 @@ fn check_floats(test: &Test) -> Result<(), Rule> {
     for location in locations {
         let scalar = test.location(location).scalar_type();
         let number = |component| test.initial_value(location, component).to_signed(scalar);
-        if is_float(scalar) && !(0..test.location(location).components).map(number).all(fits) {
-            return Err(Rule::FloatValue);
-        }
+        Rule::FloatValue
+            .when(is_float(scalar) && !(0..test.location(location).components).map(number).all(fits))?;
     }
     let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
     for instruction in instructions {
@@ -219,9 +201,9 @@ fn check_floats(test: &Test) -> Result<(), Rule> {
                 matches!(operand, Operand::Constant(constant) if !fits(*constant))
             }
         };
-        if is_float(access.place.scalar_type(test)) && instruction.kind.operands().iter().any(is_stored) {
-            return Err(Rule::FloatValue);
-        }
+        Rule::FloatValue.when(
+            is_float(access.place.scalar_type(test)) && instruction.kind.operands().iter().any(is_stored),
+        )?;
     }
     Ok(())
 }
@@ -279,16 +261,12 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
                 | InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
                 | InstructionKind::Flow(Flow::BranchIf { .. }) => false,
             };
-            if !has_no_effect {
-                return Err(Rule::LoopWithEffects);
-            }
+            Rule::LoopWithEffects.when(!has_no_effect)?;
             if matches!(kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::Goto(_))) {
                 is_unconditional = false;
             }
             for register in kind.destinations() {
-                if !is_unconditional {
-                    return Err(Rule::LoopWithEffects);
-                }
+                Rule::LoopWithEffects.when(!is_unconditional)?;
                 assigned.push(register);
             }
         }
@@ -334,15 +312,10 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
             check_ordered(SemanticsInstruction::MemoryBarrier, *scope, *semantics)
         }
         InstructionKind::ControlBarrier(barrier) => {
-            if barrier.quorum.is_some() {
-                return Err(Rule::QuorumBarrier);
-            }
-            if barrier.resource.is_some() {
-                return Err(Rule::NamedBarrier);
-            }
-            if !matches!(barrier.execution_scope, Scope::Workgroup | Scope::Subgroup) {
-                return Err(Rule::ExecutionScope);
-            }
+            Rule::QuorumBarrier.when(barrier.quorum.is_some())?;
+            Rule::NamedBarrier.when(barrier.resource.is_some())?;
+            Rule::ExecutionScope
+                .when(!matches!(barrier.execution_scope, Scope::Workgroup | Scope::Subgroup))?;
             check_ordered(
                 SemanticsInstruction::ControlBarrier,
                 barrier.memory_scope,
@@ -350,9 +323,8 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
             )
         }
         InstructionKind::SplitBarrier(barrier) => {
-            if !matches!(barrier.execution_scope, Scope::Workgroup | Scope::Subgroup) {
-                return Err(Rule::ExecutionScope);
-            }
+            Rule::ExecutionScope
+                .when(!matches!(barrier.execution_scope, Scope::Workgroup | Scope::Subgroup))?;
             let operation = match barrier.half {
                 SplitHalf::Arrive => SemanticsInstruction::Arrival,
                 SplitHalf::Wait => SemanticsInstruction::Wait,
@@ -379,12 +351,8 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
 }
 
 fn check_access(access: &MemoryAccess) -> Result<(), Rule> {
-    if access.performer == Performer::Cooperative {
-        return Err(Rule::CooperativeMatrix);
-    }
-    if access.place.address.is_some() {
-        return Err(Rule::Hsa);
-    }
+    Rule::CooperativeMatrix.when(access.performer == Performer::Cooperative)?;
+    Rule::Hsa.when(access.place.address.is_some())?;
     let (operation, is_rmw) = match access.kind {
         AccessKind::Load(_) => (SemanticsInstruction::Load, false),
         AccessKind::Store(_) => (SemanticsInstruction::Store, false),

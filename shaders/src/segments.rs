@@ -386,9 +386,7 @@ fn closing_waits(barriers: &[Option<CommonBarrier>]) -> Result<Vec<CommonBarrier
         for barrier in barriers.iter().flatten().filter(|barrier| barrier.execution_scope == execution) {
             let Some(half) = barrier.half else { continue };
             let arrives = half == SplitHalf::Arrive;
-            if arrived == arrives {
-                return Err(Rule::UnevenBarrier);
-            }
+            Rule::UnevenBarrier.when(arrived == arrives)?;
             arrived = arrives;
         }
         if arrived {
@@ -436,13 +434,10 @@ fn cut_into_intervals(thread: &Thread) -> Result<Vec<BarrierInterval<'_>>, Rule>
             }
             kind => {
                 let Some(point) = ThreadBarrier::from_instruction(kind) else { continue };
-                if reach > position || loops.iter().any(|region| region.contains(&position)) {
-                    return Err(Rule::GuardedBarrier);
-                }
+                Rule::GuardedBarrier
+                    .when(reach > position || loops.iter().any(|region| region.contains(&position)))?;
                 // Rounds of split barriers are counted, so that one instruction may be executed in several.
-                if point.barrier.half.is_none() && ids.contains(&point.id) {
-                    return Err(Rule::RepeatedBarrier);
-                }
+                Rule::RepeatedBarrier.when(point.barrier.half.is_none() && ids.contains(&point.id))?;
                 ids.push(point.id);
                 let ends_stretch = point.barrier.execution_scope == Scope::Workgroup;
                 stretch.push(ThreadPiece { body: start..position, end: Some(PieceEnd::Barrier(point)) });
@@ -465,11 +460,10 @@ fn first_common_instruction<'a>(
     block: &GuardedBlock,
 ) -> Result<TangleInstance<'a>, Rule> {
     let inside = || thread.instructions.iter().take(block.end).skip(block.branch).map(|own| &own.kind);
-    if inside()
-        .any(|kind| ThreadBarrier::from_instruction(kind).is_some() && kind.tangle_instance().is_none())
-    {
-        return Err(Rule::GuardedBarrier);
-    }
+    Rule::GuardedBarrier
+        .when(inside().any(|kind| {
+            ThreadBarrier::from_instruction(kind).is_some() && kind.tangle_instance().is_none()
+        }))?;
     let mut together = inside().filter_map(InstructionKind::tangle_instance);
     together.next().ok_or(Rule::Internal("a block of nothing that lanes do together"))
 }
@@ -488,14 +482,11 @@ fn check_barrier_alignment(
             let of_workgroup = |stretches: &[BarrierInterval<'_>]| {
                 barrier_identities(stretches.iter().filter_map(|stretch| stretch.last())).collect::<Vec<_>>()
             };
-            if !are_aligned(&of_workgroup(thread), &of_workgroup(other_thread)) {
-                return Err(Rule::UnevenBarrier);
-            }
+            Rule::UnevenBarrier.when(!are_aligned(&of_workgroup(thread), &of_workgroup(other_thread)))?;
             let of_subgroup = |stretch: &BarrierInterval<'_>| barrier_identities(stretch).collect::<Vec<_>>();
             let is_aligned = |(left, right)| are_aligned(&of_subgroup(left), &of_subgroup(right));
-            if role.subgroup == other.subgroup && !thread.iter().zip(other_thread).all(is_aligned) {
-                return Err(Rule::UnevenBarrier);
-            }
+            Rule::UnevenBarrier
+                .when(role.subgroup == other.subgroup && !thread.iter().zip(other_thread).all(is_aligned))?;
         }
     }
     Ok(())

@@ -114,9 +114,9 @@ impl Plan {
         });
         let uses: Vec<(bool, u32)> = uses.iter().copied().chain(of_hosts).collect();
         let max = uses.iter().filter(|(signals, _)| *signals).map(|(_, value)| *value).max().unwrap_or(0);
-        if uses.iter().any(|(_, value)| *value == 0 || *value > max) {
-            return Err("a wait without a signal".to_owned());
-        }
+        refuse_if(uses.iter().any(|(_, value)| *value == 0 || *value > max), || {
+            "a wait without a signal".to_owned()
+        })?;
         Ok(())
     }
 
@@ -133,9 +133,10 @@ impl Plan {
                 DependencyKind::Set(event) => set.push((*event, step)),
                 DependencyKind::Await(event) => {
                     let own = set.iter().find(|(other, _)| other == event);
-                    if !own.is_some_and(|(_, set)| dependency_scopes(set) == dependency_scopes(step)) {
-                        return Err(format!("event {event} is not set before, on this queue and for this"));
-                    }
+                    refuse_if(
+                        !own.is_some_and(|(_, set)| dependency_scopes(set) == dependency_scopes(step)),
+                        || format!("event {event} is not set before, on this queue and for this"),
+                    )?;
                 }
             }
         }
@@ -216,9 +217,9 @@ impl Plan {
             PlanStep::Fill { buffer, .. } | PlanStep::ToHost { buffer, .. } => self.require_buffer(*buffer),
             PlanStep::Release { buffer, to: other, .. } | PlanStep::Acquire { buffer, from: other, .. } => {
                 self.require_queue(*other)?;
-                if self.queue_family(*other) == self.queue_family(step.queue()) {
-                    return Err("a transfer of ownership within a queue family".to_owned());
-                }
+                refuse_if(self.queue_family(*other) == self.queue_family(step.queue()), || {
+                    "a transfer of ownership within a queue family".to_owned()
+                })?;
                 self.require_buffer(*buffer)
             }
             PlanStep::Copy { from, to, .. } => {
@@ -226,12 +227,10 @@ impl Plan {
                 self.require_buffer(*to)?;
                 let words =
                     |buffer: &BufferId| self.buffers.get(buffer.0 as usize).map(|buffer| buffer.words);
-                if from == to {
-                    return Err(format!("a copy of buffer {} to itself", from.0));
-                }
-                if words(to) < words(from) {
-                    return Err(format!("a copy of buffer {} to the smaller buffer {}", from.0, to.0));
-                }
+                refuse_if(from == to, || format!("a copy of buffer {} to itself", from.0))?;
+                refuse_if(words(to) < words(from), || {
+                    format!("a copy of buffer {} to the smaller buffer {}", from.0, to.0)
+                })?;
                 Ok(())
             }
             PlanStep::ToImage { from: buffer, to: image, .. }
@@ -242,15 +241,13 @@ impl Plan {
                     shape => shape.texel_count(),
                 };
                 let words = self.buffers.get(buffer.0 as usize).map_or(0, |buffer| buffer.words);
-                if words < texels {
-                    return Err(format!("buffer {} has fewer words than image {} texels", buffer.0, image.0));
-                }
+                refuse_if(words < texels, || {
+                    format!("buffer {} has fewer words than image {} texels", buffer.0, image.0)
+                })?;
                 Ok(())
             }
             PlanStep::Dispatch { kernel, workgroups, bindings, push_constants, .. } => {
-                if *workgroups == 0 {
-                    return Err("a dispatch without workgroups".to_owned());
-                }
+                refuse_if(*workgroups == 0, || "a dispatch without workgroups".to_owned())?;
                 self.validate_use(*kernel, true, bindings, push_constants)
             }
             PlanStep::Draw { kernel, drawing, bindings, push_constants, .. } => {
@@ -300,20 +297,16 @@ impl Plan {
             let what = if is_dispatch { "a dispatch" } else { "a draw" };
             return Err(format!("{what} of kernel {number}, which has another stage"));
         }
-        if bindings.len() as u64 != u64::from(kernel.bindings) {
-            return Err(format!(
-                "{} buffers for the {} bindings of kernel {number}",
-                bindings.len(),
-                kernel.bindings
-            ));
-        }
-        if push_constants.len() as u64 != u64::from(kernel.push_constant_bytes) {
-            return Err(format!(
+        refuse_if(bindings.len() as u64 != u64::from(kernel.bindings), || {
+            format!("{} buffers for the {} bindings of kernel {number}", bindings.len(), kernel.bindings)
+        })?;
+        refuse_if(push_constants.len() as u64 != u64::from(kernel.push_constant_bytes), || {
+            format!(
                 "{} bytes of push constants where kernel {number} takes {}",
                 push_constants.len(),
                 kernel.push_constant_bytes
-            ));
-        }
+            )
+        })?;
         bindings.iter().try_for_each(|buffer| self.require_buffer(*buffer))
     }
 
@@ -393,12 +386,10 @@ impl Drawing {
     pub fn validate(&self) -> Result<(), String> {
         let (width, height) = self.extent;
         let most = Drawing::VIEWPORT_SIZE;
-        if self.points == 0 || width == 0 || height == 0 {
-            return Err("a draw without vertices".to_owned());
-        }
-        if width > most || height > most {
-            return Err(format!("a draw of {width} by {height} pixels, more than {most}"));
-        }
+        refuse_if(self.points == 0 || width == 0 || height == 0, || "a draw without vertices".to_owned())?;
+        refuse_if(width > most || height > most, || {
+            format!("a draw of {width} by {height} pixels, more than {most}")
+        })?;
         Ok(())
     }
 }
@@ -419,40 +410,31 @@ impl Kernel {
     }
 
     fn validate(&self) -> Result<(), String> {
-        if self.words.len() <= SPIRV_HEADER_WORDS || self.words.first() != Some(&SPIRV_MAGIC) {
-            return Err("its words are not a SPIR-V module".to_owned());
-        }
-        if !self.push_constant_bytes.is_multiple_of(4) {
-            return Err(format!(
-                "{} bytes of push constants are not a multiple of a word",
-                self.push_constant_bytes
-            ));
-        }
-        if self.stage.vertex_shader().is_some_and(|vertex| vertex.first() != Some(&SPIRV_MAGIC)) {
-            return Err("the words of its vertex shader are not a SPIR-V module".to_owned());
-        }
-        if self.stage.mesh_shader().is_some_and(|mesh| mesh.first() != Some(&SPIRV_MAGIC)) {
-            return Err("the words of its mesh shader are not a SPIR-V module".to_owned());
-        }
+        refuse_if(
+            self.words.len() <= SPIRV_HEADER_WORDS || self.words.first() != Some(&SPIRV_MAGIC),
+            || "its words are not a SPIR-V module".to_owned(),
+        )?;
+        refuse_if(!self.push_constant_bytes.is_multiple_of(4), || {
+            format!("{} bytes of push constants are not a multiple of a word", self.push_constant_bytes)
+        })?;
+        refuse_if(
+            self.stage.vertex_shader().is_some_and(|vertex| vertex.first() != Some(&SPIRV_MAGIC)),
+            || "the words of its vertex shader are not a SPIR-V module".to_owned(),
+        )?;
+        refuse_if(self.stage.mesh_shader().is_some_and(|mesh| mesh.first() != Some(&SPIRV_MAGIC)), || {
+            "the words of its mesh shader are not a SPIR-V module".to_owned()
+        })?;
         if let Some(interface) = &self.interface {
             interface.validate()?;
-            if interface.bindings.len() as u64 != u64::from(self.bindings) {
-                return Err(format!(
-                    "an interface of {} bindings for {} buffers",
-                    interface.bindings.len(),
-                    self.bindings
-                ));
-            }
-            if interface.images.len() != self.images.len() {
-                return Err(format!(
-                    "an interface of {} images for {} images",
-                    interface.images.len(),
-                    self.images.len()
-                ));
-            }
-            if self.stage != KernelStage::Compute || !self.addresses.is_empty() {
-                return Err("an interface together with addresses or another stage".to_owned());
-            }
+            refuse_if(interface.bindings.len() as u64 != u64::from(self.bindings), || {
+                format!("an interface of {} bindings for {} buffers", interface.bindings.len(), self.bindings)
+            })?;
+            refuse_if(interface.images.len() != self.images.len(), || {
+                format!("an interface of {} images for {} images", interface.images.len(), self.images.len())
+            })?;
+            refuse_if(self.stage != KernelStage::Compute || !self.addresses.is_empty(), || {
+                "an interface together with addresses or another stage".to_owned()
+            })?;
         }
         match self.subgroups.required_size() {
             Some(size) if !size.is_power_of_two() => Err(format!("a subgroup size of {size}")),
@@ -485,9 +467,10 @@ impl Capabilities {
         for kernel in &plan.kernels {
             self.check_kernel(kernel)?;
         }
-        if plan.semaphores.contains(&Semaphore::Timeline) && !self.has_feature(Feature::TimelineSemaphore) {
-            return Err(DeviceError::Unsupported(Feature::TimelineSemaphore.to_string()));
-        }
+        unsupported_if(
+            plan.semaphores.contains(&Semaphore::Timeline) && !self.has_feature(Feature::TimelineSemaphore),
+            || Feature::TimelineSemaphore.to_string(),
+        )?;
         for step in &plan.steps {
             if let PlanStep::Dispatch { workgroups, kernel, bindings, .. } = step {
                 self.check_uniform(plan, *kernel, bindings)?;
@@ -516,9 +499,9 @@ impl Capabilities {
         if let Some(feature) = kernel.stage.required_features().iter().find(lacks) {
             return Err(DeviceError::Unsupported(feature.to_string()));
         }
-        if kernel.stage != KernelStage::Compute && self.graphics_queues.is_empty() {
-            return Err(DeviceError::Unsupported("a queue with graphics and compute".to_owned()));
-        }
+        unsupported_if(kernel.stage != KernelStage::Compute && self.graphics_queues.is_empty(), || {
+            "a queue with graphics and compute".to_owned()
+        })?;
         let uniform = kernel.interface.iter().flat_map(|interface| &interface.bindings);
         let uniform = uniform.filter(|bound| bound.uniform).count() as u64;
         check_limit(u64::from(kernel.bindings) - uniform, self.max_storage_buffers.into(), || {
@@ -537,14 +520,14 @@ impl Capabilities {
             })?;
         }
         let has_control = self.has_feature(Feature::SubgroupSizeControl);
-        if kernel.subgroups == Subgroups::Varying && !has_control {
-            return Err(DeviceError::Unsupported(Feature::SubgroupSizeControl.to_string()));
-        }
+        unsupported_if(kernel.subgroups == Subgroups::Varying && !has_control, || {
+            Feature::SubgroupSizeControl.to_string()
+        })?;
         let Some(subgroup_size) = kernel.subgroups.required_size() else { return Ok(()) };
         let (smallest, largest) = self.subgroup_size_range;
-        if !self.full_subgroups || !(smallest..=largest).contains(&subgroup_size) {
-            return Err(DeviceError::Unsupported(format!("full subgroups of {subgroup_size} invocations")));
-        }
+        unsupported_if(!self.full_subgroups || !(smallest..=largest).contains(&subgroup_size), || {
+            format!("full subgroups of {subgroup_size} invocations")
+        })?;
         if let Some([x, y, z]) = size {
             if matches!(kernel.subgroups, Subgroups::Full(_)) && !x.is_multiple_of(subgroup_size) {
                 return Err(DeviceError::InvalidPlan(format!(
@@ -562,11 +545,16 @@ impl Capabilities {
     }
 }
 
+fn refuse_if(is_wrong: bool, why: impl FnOnce() -> String) -> Result<(), String> {
+    if is_wrong { Err(why()) } else { Ok(()) }
+}
+
+fn unsupported_if(lacks: bool, what: impl FnOnce() -> String) -> Result<(), DeviceError> {
+    if lacks { Err(DeviceError::Unsupported(what())) } else { Ok(()) }
+}
+
 fn check_limit(needed: u64, available: u64, what: impl Fn() -> String) -> Result<(), DeviceError> {
-    if needed <= available {
-        return Ok(());
-    }
-    Err(DeviceError::Unsupported(format!("{needed} {} (it has {available})", what())))
+    unsupported_if(needed > available, || format!("{needed} {} (it has {available})", what()))
 }
 
 fn invalid_plan(why: impl Into<String>) -> DeviceError {
