@@ -74,13 +74,20 @@ impl SpirvModule {
         self.functions.values().flat_map(|function| &function.code).any(|instruction| instruction.op == op)
     }
 
-    /// Makes each exchange one that may fail although the values are equal.
+    /// Makes each exchange whose success `OpIEqual` computes, as naga emits it, one that may fail although the values are equal.
     pub fn weaken_exchanges(&mut self) {
-        for instruction in self.functions.values_mut().flat_map(|function| &mut function.code) {
-            if instruction.op == Op::AtomicCompareExchange {
-                instruction.op = Op::AtomicCompareExchangeWeak;
+        let mut functions = std::mem::take(&mut self.functions);
+        for function in functions.values_mut() {
+            let comparisons = function.code.iter().filter(|one| one.op == Op::IEqual);
+            let compared: Vec<&[u32]> = comparisons.map(|one| self.operands_of(one)).collect();
+            for exchange in function.code.iter_mut().filter(|one| one.op == Op::AtomicCompareExchange) {
+                let comparator = self.operands_of(exchange).last().copied().unwrap_or(0);
+                if compared.contains(&&[exchange.result, comparator][..]) {
+                    exchange.op = Op::AtomicCompareExchangeWeak;
+                }
             }
         }
+        self.functions = functions;
     }
 
     /// Returns true if the language defines the collision of an atomic and a plain access, or of equal stores.
