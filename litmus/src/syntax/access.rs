@@ -117,8 +117,7 @@ impl<'a> Parser<'a> {
             let token = parser.expect_register()?;
             Ok((parser.use_register(thread, token)?, token.span))
         })?;
-        let end = self.previous_token().span;
-        let span = Span { length: end.offset + end.length - start.offset, ..start };
+        let span = self.span_since(start);
         self.expect_comma()?;
         let memory = self.parse_memory_operand(class, place, ty)?;
         let lanes = check_components(&memory, access, cooperative, braces, &destinations, span)?;
@@ -146,8 +145,7 @@ impl<'a> Parser<'a> {
         let start = self.peek().span;
         let braces = self.peek().kind == TokenKind::OpenBrace;
         let values = self.parse_braced(|parser| parser.parse_operand(thread))?;
-        let end = self.previous_token().span;
-        let span = Span { length: end.offset + end.length - start.offset, ..start };
+        let span = self.span_since(start);
         let lanes = check_components(&memory, access, cooperative, braces, &values, span)?;
         memory_access(memory, AccessKind::Store(lanes), access, cooperative)
     }
@@ -192,8 +190,7 @@ impl<'a> Parser<'a> {
                 span: class_place,
             });
         }
-        let end = self.previous_token().span;
-        let span = Span { length: end.offset + end.length - token.span.offset, ..token.span };
+        let span = self.span_since(token.span);
         let own = AccessType { scalar: location.scalar_type(), components: location.components };
         let ty = given.unwrap_or(own);
         let bytes = location.bytes();

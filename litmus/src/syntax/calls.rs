@@ -129,8 +129,7 @@ impl Parser<'_> {
             "wait" => CallKind::Wait(self.parse_semaphore()?),
             _ => CallKind::Transfer(self.parse_transfer()?),
         };
-        let end = self.previous_token().span;
-        let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
+        let span = self.span_since(start.span);
         let host = self.test.thread(thread).place == ThreadPlace::Host;
         if host && !matches!(kind, CallKind::Signal(_) | CallKind::Wait(_)) {
             return Err(CallError::HostCommand { span }.into());

@@ -7,7 +7,6 @@ use super::{MAX_COMPARISONS, MAX_NESTING};
 use crate::comparison::Comparison;
 use crate::condition::{Condition, Question, QuestionKind, Term};
 use crate::error::ParseError;
-use crate::span::Span;
 use crate::test::{LocationId, RegisterId};
 
 /// The nesting and size of a condition so far.
@@ -114,8 +113,7 @@ impl Parser<'_> {
         };
         self.next();
         let condition = self.parse_condition()?;
-        let end = self.previous_token().span;
-        let span = Span { length: end.offset + end.length - start.offset, ..start };
+        let span = self.span_since(start);
         self.test.question = Some(Question { kind, condition, span });
         if !self.is_hsa() {
             self.accept(TokenKind::Semicolon);

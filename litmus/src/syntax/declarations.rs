@@ -207,8 +207,7 @@ impl Parser<'_> {
         if existing.is_some_and(|known| self.test.location(known).declared) {
             return Err(ParseError::DuplicateLocation { name, span: token.span });
         }
-        let end = self.previous_token().span;
-        let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
+        let span = self.span_since(start.span);
         let declared = true;
         let location =
             Location { name, reference, scalar, components, init, host, noncoherent, declared, span };
@@ -247,8 +246,7 @@ impl Parser<'_> {
             }
             let values = values?;
             if values.len() != usize::from(components) {
-                let end = self.previous_token().span;
-                let span = Span { length: end.offset + end.length - open.offset, ..open };
+                let span = self.span_since(open);
                 return Err(component_count_error(components, values.len(), span));
             }
             let mut padded = [0; MAX_COMPONENTS as usize];

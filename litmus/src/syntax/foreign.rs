@@ -171,9 +171,7 @@ impl Parser<'_> {
         let is_counted = matches!(kind, InstructionKind::Flow(crate::test::Flow::Label(_)))
             || self.count_instruction(first);
         if is_counted {
-            let end = self.previous_token().span;
-            let length = (end.offset + end.length).saturating_sub(first.offset);
-            let span = crate::span::Span { length, ..first };
+            let span = self.span_since(first);
             self.test.threads[usize::from(thread.0)].instructions.push(Instruction { kind, span });
         }
     }

@@ -14,7 +14,6 @@ use super::parser::{Parsed, Parser};
 use super::words::{Words, is_thread};
 use crate::comparison::Comparison;
 use crate::error::ParseError;
-use crate::span::Span;
 use crate::test::{
     ArithmeticOperation, Location, LocationInit, Order, Placement, Reference, Scope, StorageClass, ThreadId,
     ThreadPlace,
@@ -115,8 +114,7 @@ impl Parser<'_> {
         if existing.is_some_and(|known| self.test.location(known).declared) {
             return Err(ParseError::DuplicateLocation { name, span: token.span });
         }
-        let end = self.previous_token().span;
-        let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
+        let span = self.span_since(start.span);
         let location = Location { reference: Some(reference), init, span, ..Location::new(name) };
         match existing {
             // Recorded earlier by error recovery.

@@ -246,8 +246,7 @@ impl<'a> Parser<'a> {
             self.check_place(thread, &kind, start.span)?;
             kind
         };
-        let end = self.previous_token().span;
-        let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
+        let span = self.span_since(start.span);
         self.test.threads[usize::from(thread.0)].instructions.push(Instruction { kind, span });
         Ok(())
     }

@@ -191,6 +191,12 @@ impl<'a> Parser<'a> {
         self.previous_token().span
     }
 
+    /// Returns the position from the start of a token to the end of the last consumed one.
+    pub(super) fn span_since(&self, start: Span) -> Span {
+        let end = self.previous_token().span;
+        Span { length: (end.offset + end.length).saturating_sub(start.offset), ..start }
+    }
+
     /// Skips to the next token of one of `kinds`, or to the end.
     pub(super) fn skip_to(&mut self, kinds: &[TokenKind]) {
         while self.peek().kind != TokenKind::End && !kinds.contains(&self.peek().kind) {

@@ -2,7 +2,6 @@
 
 use super::{Access, BUFFER, Order, Parsed, Parser, Scope, ThreadId, TokenKind, semantics_of};
 use crate::error::ParseError;
-use crate::span::Span;
 use crate::syntax::words::{self, is_label, lookup};
 use crate::test::{ControlBarrier, InstructionKind, Placement, RmwOperation, ThreadPlace};
 
@@ -62,14 +61,13 @@ impl Parser<'_> {
             modifiers.push(word);
             self.next();
         }
-        let end = self.previous_token().span;
-        let span = Span { length: end.offset + end.length - first.span.offset, ..first.span };
+        let span = self.span_since(first.span);
         let refuse = |parser: &Self, expected| {
             let found = format!(
                 "`{}`",
                 parser
                     .text
-                    .get(first.span.offset as usize..(end.offset + end.length) as usize)
+                    .get(first.span.offset as usize..(span.offset + span.length) as usize)
                     .unwrap_or(word)
             );
             Err(ParseError::Unexpected { found, expected, span })

@@ -41,8 +41,7 @@ impl Parser<'_> {
             self.next();
             self.parse_hsa_instruction_kind(thread, start)?
         };
-        let end = self.previous_token().span;
-        let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
+        let span = self.span_since(start.span);
         self.test.threads[usize::from(thread.0)].instructions.push(Instruction { kind, span });
         Ok(())
     }
