@@ -4,7 +4,8 @@
 //! and to constants that the shader computes with. A candidate must be violated by the counterexample, so some input
 //! without it conflicts. One, or two together, are accepted if they prove each refuted obligation and if two invocations
 //! still execute the accesses of each; otherwise the proof would say nothing. Weaker templates come first. None sets an
-//! input to one value, alone or with another: it would hide races of ordinary inputs.
+//! input to one value, alone or with another: it would hide races of ordinary inputs. Then constants are replaced by the
+//! weakest ones with which the proof holds.
 
 use std::collections::BTreeSet;
 
@@ -25,6 +26,19 @@ const MAX_SMALL: u64 = 1_024;
 pub(crate) struct Condition {
     pub claim: Claim,
     pub text: String,
+    /// The constant that the condition compares an input with.
+    limit: Option<Limit>,
+}
+
+/// A constant bound of an input.
+#[derive(Clone, Debug)]
+struct Limit {
+    input: TermId,
+    name: String,
+    is_signed: bool,
+    /// True for the least value, false for the largest one.
+    is_least: bool,
+    value: u64,
 }
 
 /// Conditions that suffice, and what else holds then.
@@ -59,15 +73,13 @@ impl Prover<'_> {
                 break;
             }
             let conditions: Vec<Condition> = set.iter().map(|one| candidates[*one].clone()).collect();
-            let before = self.conditions.len();
-            self.conditions.extend(conditions.iter().map(|condition| condition.claim));
-            let result = self.prove_all(refuted);
-
-            self.conditions.truncate(before);
-            match result {
+            match self.prove_under(&conditions, refuted) {
                 // Together they may leave an input one value.
                 Ok(_) if self.leaves_one_value(&conditions) => {}
-                Ok((exact, example)) => return Some(Sufficient { conditions, exact, example }),
+                Ok((exact, example)) => {
+                    let found = Sufficient { conditions, exact, example };
+                    return Some(self.with_weakest_limits(found, refuted));
+                }
                 Err(Some(counterexample)) => violations.push(self.violations(&candidates, &counterexample)),
                 // Under this one alone, nothing is executed, or nothing is known.
                 Err(None) if set.len() == 1 => useless.extend(set),
@@ -75,6 +87,73 @@ impl Prover<'_> {
             }
         }
         None
+    }
+
+    /// Proves queries under conditions in addition; see [`Prover::prove_all`].
+    fn prove_under(
+        &mut self,
+        conditions: &[Condition],
+        refuted: &[Refuted],
+    ) -> Result<(BTreeSet<TermId>, TermModel), Option<Box<Refuted>>> {
+        let before = self.conditions.len();
+        self.conditions.extend(conditions.iter().map(|condition| condition.claim));
+        let result = self.prove_all(refuted);
+        self.conditions.truncate(before);
+        result
+    }
+
+    /// Replaces the constants of conditions by the weakest ones with which the queries hold, by bisection up to a value
+    /// for which a query is refuted.
+    fn with_weakest_limits(&mut self, mut found: Sufficient, refuted: &[Refuted]) -> Sufficient {
+        let is_inconclusive = self.is_inconclusive;
+        for index in 0..found.conditions.len() {
+            let Some(limit) = found.conditions[index].limit.clone() else { continue };
+            let of_models = refuted.iter().filter_map(|(_, model)| self.evaluate(limit.input, model));
+            let others = found.conditions.iter().enumerate().filter(|(other, _)| *other != index);
+            let violates_others = |(_, model): &&Refuted| {
+                others.clone().any(|(_, other)| match other.claim {
+                    Claim::Term(term) => self.evaluate(term, model) == Some(0),
+                    Claim::DistinctContents(_) => true,
+                })
+            };
+            // Only the condition itself excludes these values.
+            let beyond = match refuted.iter().any(|one| violates_others(&one)) {
+                true => None,
+                false if limit.is_least => of_models.max(),
+                false => of_models.min(),
+            };
+            let Some(mut failing) = beyond else { continue };
+            // Bounds of signed inputs are not negative.
+            if limit.is_signed && failing > i32::MAX as u64 {
+                failing = 0;
+            }
+            let mut holding = limit.value;
+            while holding.abs_diff(failing) > 1 && self.steps > 0 {
+                let value = holding.min(failing) + holding.abs_diff(failing) / 2;
+                let mut weaker = found.conditions.clone();
+                weaker[index] = self.limit_condition(Limit { value, ..limit.clone() });
+                match self.prove_under(&weaker, refuted) {
+                    Ok((exact, example)) => {
+                        found = Sufficient { conditions: weaker, exact, example };
+                        holding = value;
+                    }
+                    Err(_) => failing = value,
+                }
+            }
+        }
+        self.is_inconclusive = is_inconclusive;
+        found
+    }
+
+    /// Returns the condition that an input is within a constant bound.
+    fn limit_condition(&mut self, limit: Limit) -> Condition {
+        let terms = &mut self.summary.terms;
+        let constant = terms.constant(32, limit.value);
+        let (low, high) = if limit.is_least { (constant, limit.input) } else { (limit.input, constant) };
+        let claim = Claim::Term(at_least(terms, high, low, limit.is_signed));
+        let relation = if limit.is_least { ">=" } else { "<=" };
+        let text = format!("{} {relation} {}", limit.name, limit.value);
+        Condition { claim, text, limit: Some(limit) }
     }
 
     /// Returns true if some input has one value in all small inputs that satisfy conditions.
@@ -240,50 +319,53 @@ impl Prover<'_> {
             open.into_iter().map(|axis| (axis, self.summary.group_count(axis))).collect();
         let local_size = self.summary.local_size;
         let terms = &mut self.summary.terms;
-        let mut add = |term: TermId, text: String| all.push(Condition { claim: Claim::Term(term), text });
-        let at_least = |terms: &mut TermArena, a: TermId, b: TermId, is_signed: bool| {
-            let less = if is_signed { Operator::LessSigned } else { Operator::Less };
-            let is_less = terms.binary(less, a, b);
-            terms.not(is_less)
+        let mut add = |term: TermId, text: String, limit: Option<Limit>| {
+            all.push(Condition { claim: Claim::Term(term), text, limit });
         };
         for (a, name) in &scalars {
             let is_signed = signed.contains(a);
             for (b, other) in scalars.iter().filter(|(b, _)| b != a && signed.contains(b) == is_signed) {
-                add(at_least(terms, *a, *b, is_signed), format!("{name} >= {other}"));
+                add(at_least(terms, *a, *b, is_signed), format!("{name} >= {other}"), None);
             }
         }
         let (zero, one) = (terms.constant(32, 0), terms.constant(32, 1));
         for (a, name) in &scalars {
             let is_signed = signed.contains(a);
             if is_signed {
-                add(at_least(terms, *a, zero, true), format!("{name} >= 0"));
+                add(at_least(terms, *a, zero, true), format!("{name} >= 0"), None);
             }
             let is_zero = terms.equal(*a, zero);
-            add(terms.not(is_zero), format!("{name} != 0"));
-            for (size, other) in &sizes {
-                add(at_least(terms, *a, *size, is_signed), format!("{name} >= {other}"));
-            }
-            for (size, other) in sizes.iter().rev() {
-                add(at_least(terms, *size, *a, is_signed), format!("{name} <= {other}"));
+            add(terms.not(is_zero), format!("{name} != 0"), None);
+            let bounds =
+                sizes.iter().map(|size| (size, true)).chain(sizes.iter().rev().map(|size| (size, false)));
+            for ((size, other), is_least) in bounds {
+                let (low, high) = if is_least { (*size, *a) } else { (*a, *size) };
+                let relation = if is_least { ">=" } else { "<=" };
+                let claim = at_least(terms, high, low, is_signed);
+                let (input, name) = (*a, name.clone());
+                let text = format!("{name} {relation} {other}");
+                let value = terms.constant_of(*size);
+                let limit = value.map(|value| Limit { input, name, is_signed, is_least, value });
+                add(claim, text, limit);
             }
             for (size, other) in &sizes {
                 // The rest of a negative number is that of its bits only for powers of two.
                 if terms.constant_of(*size).is_some_and(|size| !is_signed || size.is_power_of_two()) {
                     let rest = terms.binary(Operator::Remainder, *a, *size);
-                    add(terms.equal(rest, zero), format!("{name} % {other} == 0"));
+                    add(terms.equal(rest, zero), format!("{name} % {other} == 0"), None);
                 }
             }
             let below = terms.subtract(*a, one);
             let common = terms.binary(Operator::And, *a, below);
-            add(terms.equal(common, zero), format!("{name} & ({name} - 1) == 0"));
+            add(terms.equal(common, zero), format!("{name} & ({name} - 1) == 0"), None);
             let wide = terms.extend(*a, 64, is_signed);
             for (axis, count) in &counts {
                 let [count, size] = [*count, local_size[*axis]].map(|one| terms.extend(one, 64, false));
                 let (total, axis) = (terms.multiply(count, size), ["x", "y", "z"][*axis]);
                 let size =
                     terms.constant_of(size).map_or_else(|| "local".to_owned(), |size| size.to_string());
-                add(at_least(terms, wide, total, true), format!("groups.{axis} * {size} <= {name}"));
-                add(at_least(terms, total, wide, true), format!("groups.{axis} * {size} >= {name}"));
+                add(at_least(terms, wide, total, true), format!("groups.{axis} * {size} <= {name}"), None);
+                add(at_least(terms, total, wide, true), format!("groups.{axis} * {size} >= {name}"), None);
             }
         }
         for variable in contents {
@@ -291,6 +373,7 @@ impl Prover<'_> {
             all.push(Condition {
                 claim: Claim::DistinctContents(variable),
                 text: format!("distinct({name})"),
+                limit: None,
             });
         }
         all
@@ -361,7 +444,8 @@ impl Prover<'_> {
         loop {
             let from = parser.at;
             let claim = parser.comparison()?;
-            all.push(Condition { claim, text: text[from..parser.at].trim().to_owned() });
+            let text = text[from..parser.at].trim().to_owned();
+            all.push(Condition { claim, text, limit: None });
             if !parser.take("and") && !parser.take("&&") {
                 break;
             }
@@ -371,6 +455,13 @@ impl Prover<'_> {
             _ => Err(parser.expected("`and` or the end")),
         }
     }
+}
+
+/// Returns the term that `a` is at least `b`.
+fn at_least(terms: &mut TermArena, a: TermId, b: TermId, is_signed: bool) -> TermId {
+    let less = if is_signed { Operator::LessSigned } else { Operator::Less };
+    let is_less = terms.binary(less, a, b);
+    terms.not(is_less)
 }
 
 /// A parser of conditions; numbers are computed in 64 bits, so ordinary values do not wrap.
