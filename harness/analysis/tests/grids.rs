@@ -2,6 +2,9 @@
 //!
 //! The test also counts the racy kernels that 1, 10 and 100 schedules find. `VK_LITMUS_RANDOM_KERNELS` is the
 //! number of kernels, or a range of seeds: `1-20000`.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+use std::collections::BTreeMap;
 
 use entry_point::{AnalysisOptions, FindingKind, Problem, Refusal};
 use litmus::Race;
@@ -34,313 +37,119 @@ impl Random {
 /// The header of every kernel; `LOCAL` is the workgroup size, `MODEL` the memory model.
 const HEADER: &str = include_str!("templates/grids.spvasm");
 
-/// The access chains of a function, whose names begin with `prefix`: the element of the invocation and the
-/// element of `other`.
-fn access_chains(prefix: &str, invocation: &str) -> String {
-    let mut text = format!("%{prefix}other = OpBitwiseXor %u32 {invocation} %1\n");
-    for (name, index) in
-        [("d0", "%0"), ("d1", "%1"), ("dme", invocation), ("dother", &format!("%{prefix}other"))]
-    {
-        text += &format!("%{prefix}{name} = OpAccessChain %to_u32 %data %0 {index}\n");
-    }
-    for (name, index) in [("s0", "%0"), ("sme", invocation), ("sother", &format!("%{prefix}other"))] {
-        text += &format!("%{prefix}{name} = OpAccessChain %to_shared %shared {index}\n");
-    }
-    text
-}
-
-/// A kernel under construction.
-struct Kernel {
+/// Derives texts from the rules of `kernels.grammar`, which describes their form.
+struct Derivation {
     random: Random,
-    /// True for the Vulkan memory model, false for GLSL450.
-    uses_vulkan_model: bool,
-    /// Number of unique names.
-    name_count: u32,
-    functions: String,
-    /// True if plain accesses mostly access the element of the invocation.
-    prefers_own_element: bool,
-    synchronization: Synchronization,
+    rules: BTreeMap<&'static str, Vec<&'static str>>,
+    /// The last number of an alternative.
+    number: u32,
 }
 
-/// The synchronization between invocations.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Synchronization {
-    Barriers,
-    /// Control barriers and subgroup barriers, in any control flow.
-    Subgroups,
-    SplitBarriers,
-    /// Interlocked sections of fragments.
-    InterlockedSections,
-}
-
-/// The position of a statement.
-#[derive(Clone, Copy)]
-struct StatementContext<'a> {
-    /// The prefix of access chain names.
-    prefix: &'a str,
-    invocation: &'a str,
-    depth: u32,
-    /// True if all invocations of a workgroup reach it.
-    is_uniform: bool,
-}
-
-impl Kernel {
-    fn choose_for_model<'a>(&mut self, vulkan: &[&'a str], other: &[&'a str]) -> &'a str {
-        let all = if self.uses_vulkan_model { vulkan } else { other };
-        self.random.choose(all)
-    }
-
-    /// Returns the operands of a plain access.
-    fn random_operands(&mut self, pointer: &str, scope: &str) -> String {
-        match (self.uses_vulkan_model, self.random.below(6)) {
-            (false, _) | (_, 0) => String::new(),
-            (_, 1 | 2) => "NonPrivatePointer".to_owned(),
-            _ => format!("NonPrivatePointer|{pointer} {scope}"),
-        }
-    }
-
-    /// Adds a branch on a loaded value or on the invocation index.
-    fn random_condition(
-        &mut self,
-        inside: StatementContext<'_>,
-        place: &str,
-        scope: &str,
-        number: u32,
-    ) -> String {
-        let semantics = self.choose_for_model(&["%0", "%66", "%16450"], &["%0", "%66"]);
-        match self.random.below(2) {
-            0 => {
-                let which = self.random.choose(&["%0", "%1"]);
-                format!("%c{number} = OpIEqual %bool {} {which}\n", inside.invocation)
+impl Derivation {
+    fn new(random: Random) -> Derivation {
+        let mut rules: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let mut name = "";
+        let lines = include_str!("kernels.grammar").lines();
+        for line in lines.filter(|line| !line.starts_with('#') && !line.is_empty()) {
+            match line.strip_prefix("    ") {
+                Some(alternative) => {
+                    rules.entry(name).or_default().push(if alternative == "ε" { "" } else { alternative });
+                }
+                None => name = line.trim_end_matches(':'),
             }
-            _ => format!(
-                "%v{number} = OpAtomicLoad %u32 {place} {scope} {semantics}\n%c{number} = OpINotEqual %bool %v{number} %0\n"
-            ),
         }
+        Derivation { random, rules, number: 100 }
     }
 
-    fn random_statements(&mut self, count: usize, inside: StatementContext<'_>) -> String {
+    /// Expands a reference: a rule with its arguments.
+    fn expand(&mut self, reference: &str) -> String {
+        let words: Vec<&str> = reference.split(' ').collect();
+        let (rule, count) = match words[0].split_once('*') {
+            Some((rule, most)) => (rule, self.random.below(most.parse::<usize>().unwrap() + 1)),
+            None => (words[0], 1),
+        };
         let mut text = String::new();
         for _ in 0..count {
-            text += &self.random_statement(inside);
+            let alternatives = self.rules.get(rule).unwrap_or_else(|| panic!("no rule `{rule}`"));
+            let chosen = alternatives[self.random.below(alternatives.len())];
+            self.number += 1;
+            let mut alternative = chosen.replace("\\n", "\n").replace('#', &self.number.to_string());
+            for (index, argument) in words.iter().enumerate().skip(1) {
+                alternative = alternative.replace(&format!("${index}"), argument);
+            }
+            for (index, part) in alternative.split('`').enumerate() {
+                text += &if index % 2 == 0 { part.to_owned() } else { self.expand(part) };
+            }
         }
         text
     }
 
-    fn random_statement(&mut self, inside: StatementContext<'_>) -> String {
-        self.name_count += 1;
-        let number = self.name_count;
-        // Fragments have only buffers, and an index below the number of primitives.
-        let fragments = self.synchronization == Synchronization::InterlockedSections;
-        let names = match fragments {
-            true => ["d0", "d1", "dme", "dother", "d0", "dme", "dme"],
-            false => ["d0", "d1", "dme", "dother", "s0", "sme", "sother"],
-        };
-        let what = self.random.below(18);
-        let own = self.prefers_own_element && what < 6 && self.random.below(6) > 0;
-        let place =
-            if own { [names[2], names[5]][self.random.below(2)] } else { names[self.random.below(7)] };
-        let place = format!("%{}{place}", inside.prefix);
-        // Scopes: 2 workgroup, 5 queue family, 3 subgroup, 1 device.
-        let scope = match fragments {
-            true => self.choose_for_model(&["%5"], &["%1"]),
-            false => self.choose_for_model(&["%2", "%5", "%5", "%3"], &["%2", "%1", "%1", "%3"]),
-        };
-        let both = self.choose_for_model(
-            &["%264", "%72", "%328", "%24840", "%24648", "%24904", "%0"],
-            &["%264", "%72", "%328", "%0"],
-        );
-        let deeper = StatementContext { depth: inside.depth + 1, ..inside };
-        match what {
-            0..3 => format!("OpStore {place} %1 {}\n", self.random_operands("MakePointerAvailable", scope)),
-            3..6 => {
-                format!(
-                    "%l{number} = OpLoad %u32 {place} {}\n",
-                    self.random_operands("MakePointerVisible", scope)
-                )
-            }
-            6 => {
-                let semantics =
-                    self.choose_for_model(&["%0", "%24648", "%24904", "%66"], &["%0", "%72", "%328", "%66"]);
-                let operation = self.random.choose(&["IAdd", "IAdd", "Exchange", "UMax", "Or"]);
-                format!("%a{number} = OpAtomic{operation} %u32 {place} {scope} {semantics} %1\n")
-            }
-            7 => {
-                let semantics = self.choose_for_model(&["%0", "%68", "%8260"], &["%0", "%68"]);
-                format!("OpAtomicStore {place} {scope} {semantics} %1\n")
-            }
-            8 => {
-                let semantics = self.choose_for_model(&["%0", "%24648", "%66"], &["%0", "%72", "%66"]);
-                format!("%a{number} = OpAtomicCompareExchange %u32 {place} {scope} {semantics} %0 %1 %0\n")
-            }
-            9 | 10 if inside.is_uniform && self.synchronization == Synchronization::SplitBarriers => {
-                let who = self.random.choose(&["%2", "%2", "%3"]);
-                let memory = self.choose_for_model(&["%2", "%2", "%5"], &["%2", "%2", "%1"]);
-                let release = self.choose_for_model(
-                    &["%260", "%68", "%324", "%8516", "%8516", "%8260", "%0"],
-                    &["%260", "%68", "%324", "%324", "%0"],
-                );
-                let acquire = self.choose_for_model(
-                    &["%258", "%66", "%322", "%16706", "%16706", "%16450", "%0"],
-                    &["%258", "%66", "%322", "%322", "%0"],
-                );
-                let count = self.random.below(3);
-                let gap = self.random_statements(count, StatementContext { is_uniform: false, ..deeper });
-                format!(
-                    "OpControlBarrierArriveEXT {who} {memory} {release}\n{gap}OpControlBarrierWaitEXT {who} {memory} {acquire}\n"
-                )
-            }
-            9 | 10
-                if self.synchronization == Synchronization::Subgroups
-                    && (!inside.is_uniform || self.random.below(2) == 0) =>
-            {
-                let memory = self.random.choose(&["%3", "%3", "%2"]);
-                format!("OpControlBarrier %3 {memory} {both}\n")
-            }
-            9 | 10 if inside.is_uniform && !fragments => {
-                let memory = self.choose_for_model(&["%2", "%2", "%2", "%5"], &["%2", "%2", "%2", "%1"]);
-                format!("OpControlBarrier %2 {memory} {both}\n")
-            }
-            11 => {
-                let scope =
-                    if fragments { scope } else { self.choose_for_model(&["%2", "%5"], &["%2", "%1"]) };
-                let both =
-                    self.choose_for_model(&["%264", "%72", "%328", "%24904"], &["%264", "%72", "%328"]);
-                format!("OpMemoryBarrier {scope} {both}\n")
-            }
-            // An element whose index is loaded from memory.
-            12 => {
-                let semantics = self.choose_for_model(&["%0", "%66", "%16450"], &["%0", "%66"]);
-                let way = self.random_operands("MakePointerAvailable", scope);
-                format!(
-                    "%v{number} = OpAtomicLoad %u32 {place} {scope} {semantics}\n%i{number} = OpBitwiseAnd %u32 %v{number} %1\n\
-                     %p{number} = OpAccessChain %to_u32 %data %0 %i{number}\nOpStore %p{number} %1 {way}\n"
-                )
-            }
-            13 | 14 if inside.depth < 2 => {
-                let condition = self.random_condition(inside, &place, scope, number);
-                let count = 1 + self.random.below(2);
-                let body = self.random_statements(count, StatementContext { is_uniform: false, ..deeper });
-                format!(
-                    "{condition}OpSelectionMerge %m{number} None\nOpBranchConditional %c{number} %t{number} %m{number}\n\
-                     %t{number} = OpLabel\n{body}OpBranch %m{number}\n%m{number} = OpLabel\n"
-                )
-            }
-            // Loops with a uniform or a divergent trip count.
-            15 if inside.depth < 2 => {
-                let (bodies, uniform) = match self.random.below(3) {
-                    0 => (inside.invocation, false),
-                    _ => ("%2", inside.is_uniform),
-                };
-                let count = 1 + self.random.below(2);
-                let body = self.random_statements(count, StatementContext { is_uniform: uniform, ..deeper });
-                format!(
-                    "OpBranch %b{number}\n%b{number} = OpLabel\nOpBranch %h{number}\n%h{number} = OpLabel\n\
-                     %i{number} = OpPhi %u32 %0 %b{number} %n{number} %k{number}\nOpLoopMerge %m{number} %k{number} None\n\
-                     OpBranch %q{number}\n%q{number} = OpLabel\n%c{number} = OpULessThan %bool %i{number} {bodies}\n\
-                     OpBranchConditional %c{number} %t{number} %m{number}\n%t{number} = OpLabel\n{body}OpBranch %k{number}\n\
-                     %k{number} = OpLabel\n%n{number} = OpIAdd %u32 %i{number} %1\nOpBranch %h{number}\n%m{number} = OpLabel\n"
-                )
-            }
-            16 if inside.depth < 2 => {
-                let (one, other) = (1 + self.random.below(2), self.random.below(2));
-                let within = StatementContext { is_uniform: false, ..deeper };
-                let (one, other) =
-                    (self.random_statements(one, within), self.random_statements(other, within));
-                format!(
-                    "OpSelectionMerge %m{number} None\nOpSwitch {} %m{number} 0 %t{number} 1 %e{number}\n%t{number} = OpLabel\n\
-                     {one}OpBranch %m{number}\n%e{number} = OpLabel\n{other}OpBranch %m{number}\n%m{number} = OpLabel\n",
-                    inside.invocation
-                )
-            }
-            17 if inside.depth < 2 => {
-                let (at, me) = (format!("f{number}_"), format!("%of{number}"));
-                let count = 1 + self.random.below(3);
-                let body = self
-                    .random_statements(count, StatementContext { prefix: &at, invocation: &me, ..deeper });
-                self.functions += &format!(
-                    "%f{number} = OpFunction %void None %of_number\n{me} = OpFunctionParameter %u32\n%entry{number} = OpLabel\n\
-                     {}{body}OpReturn\nOpFunctionEnd\n",
-                    access_chains(&at, &me)
-                );
-                let argument = [inside.invocation, "%0", &format!("%{}other", inside.prefix)]
-                    [self.random.below(3)]
-                .to_owned();
-                format!("%r{number} = OpFunctionCall %void %f{number} {argument}\n")
-            }
-            _ => String::new(),
+    /// Returns a text with the parts between `{{` and `}}` at its end.
+    fn expand_kernel(&mut self, reference: &str) -> String {
+        let mut text = self.expand(reference);
+        while let Some(end) = text.find("}}") {
+            let start = text[..end].rfind("{{").unwrap();
+            let function = text[start + 2..end].to_owned();
+            text.replace_range(start..end + 2, "");
+            text += &function;
         }
+        text
     }
 }
 
-/// Returns a random kernel with its grid.
-fn random_kernel(seed: u64, meeting: Synchronization) -> (String, AnalysisOptions) {
+/// Returns a random kernel with its grid. Its synchronization is barriers, subgroups, split barriers or sections.
+fn random_kernel(seed: u64, synchronization: &str) -> (String, AnalysisOptions) {
     let mut random = Random::new(seed);
     let shapes = [(2, 1), (2, 2), (2, 2), (1, 2), (1, 3), (4, 1), (2, 3)];
     let (local, workgroups) = shapes[random.below(shapes.len())];
-    let (vulkan, coherent, careful) = (random.below(4) > 0, random.below(2) == 0, random.below(3) > 0);
-    let mut kernel = Kernel {
-        random,
-        uses_vulkan_model: vulkan,
-        name_count: 100,
-        functions: String::new(),
-        prefers_own_element: careful,
-        synchronization: meeting,
+    let (model, capability) = match random.below(4) {
+        0 => ("classic", ""),
+        _ => ("vulkan", "OpCapability VulkanMemoryModel"),
     };
-    let (model, capability) =
-        if vulkan { ("Vulkan", "OpCapability VulkanMemoryModel") } else { ("GLSL450", "") };
-    let coherent = if !vulkan && coherent { "OpMemberDecorate %block 0 Coherent" } else { "" };
-    let mut text = HEADER.replace("CAPABILITY", capability).replace("MODEL", model);
-    text = text.replace("LOCAL", &local.to_string()).replace("COHERENT", coherent);
-    if meeting == Synchronization::InterlockedSections {
-        return random_fragment_kernel(kernel, text);
+    let coherent = model == "classic" && random.below(2) == 0;
+    let care = if random.below(3) > 0 { "careful" } else { "careless" };
+    let coherent = if coherent { "OpMemberDecorate %block 0 Coherent" } else { "" };
+    let mut text = HEADER.replace("CAPABILITY", capability).replace("LOCAL", &local.to_string());
+    text = text.replace("MODEL", if model == "vulkan" { "Vulkan" } else { "GLSL450" });
+    text = text.replace("COHERENT", coherent);
+    let arguments = format!("{model} {synchronization} {care}");
+    if synchronization == "sections" {
+        // A few pixels and primitives, with one section.
+        let shapes = [(1, 2), (1, 2), (1, 2), (1, 3), (2, 2)];
+        let (pixels, primitives) = shapes[random.below(shapes.len())];
+        let order = random.choose(&["PixelInterlockOrderedEXT", "PixelInterlockUnorderedEXT"]);
+        let modes = format!("OriginUpperLeft\nOpExecutionMode %main {order}");
+        text = text.replace(&format!("LocalSize {local} 1 1"), &modes).replace("GLCompute", "Fragment");
+        text = text.replace("LocalInvocationIndex", "PrimitiveId");
+        text = text.replace("OpDecorate %group BuiltIn WorkgroupId\n", "");
+        text += &Derivation::new(random).expand_kernel(&format!("fragments {arguments}"));
+        let grid = Some([pixels, 1, primitives]);
+        return (text, AnalysisOptions { grid, ..AnalysisOptions::default() });
     }
-    text += "%main = OpFunction %void None %function\n%entry = OpLabel\n%lane = OpLoad %u32 %id\n\
-             %groups = OpLoad %v3u32 %group\n%first = OpCompositeExtract %u32 %groups 0\n";
-    // Some kernels use an index over the whole grid, if workgroup memory is large enough.
-    let through = kernel.random.below(3) == 0;
-    text += match (through, local) {
-        (true, 1) => "%me = OpIAdd %u32 %lane %first\n",
-        _ => "%me = OpIAdd %u32 %lane %0\n",
+    let subgroup_size = match synchronization {
+        "subgroups" => Some(2 << random.below(2)),
+        _ => Some(1 << random.below(if local > 1 { 2 } else { 1 })),
     };
-    text += &access_chains("", "%me");
-    let count = 2 + kernel.random.below(6);
-    text += &kernel.random_statements(
-        count,
-        StatementContext { prefix: "", invocation: "%me", depth: 0, is_uniform: true },
-    );
-    text += "OpReturn\nOpFunctionEnd\n";
-    text += &kernel.functions;
-    let subgroup_size = match meeting {
-        Synchronization::Subgroups => Some(2 << kernel.random.below(2)),
-        _ => Some(1 << kernel.random.below(if local > 1 { 2 } else { 1 })),
-    };
+    let positions = if local == 1 { "1" } else { "many" };
+    text += &Derivation::new(random).expand_kernel(&format!("workgroups {arguments} {positions}"));
     (text, AnalysisOptions { grid: Some([workgroups, 1, 1]), subgroup_size, ..AnalysisOptions::default() })
 }
 
-/// Returns a random fragment kernel: a few pixels and primitives, with one section.
-fn random_fragment_kernel(mut kernel: Kernel, mut text: String) -> (String, AnalysisOptions) {
-    let shapes = [(1, 2), (1, 2), (1, 2), (1, 3), (2, 2)];
-    let (pixels, primitives) = shapes[kernel.random.below(shapes.len())];
-    let order = kernel.random.choose(&["PixelInterlockOrderedEXT", "PixelInterlockUnorderedEXT"]);
-    let from = text.find("OpExecutionMode").unwrap_or(0);
-    let line = text[from..].lines().next().unwrap_or("").to_owned();
-    text =
-        text.replace(&line, &format!("OpExecutionMode %main OriginUpperLeft\nOpExecutionMode %main {order}"));
-    text = text.replace("GLCompute", "Fragment").replace("LocalInvocationIndex", "PrimitiveId");
-    text = text.replace("OpDecorate %group BuiltIn WorkgroupId\n", "");
-    text += "%main = OpFunction %void None %function\n%entry = OpLabel\n%groups = OpLoad %u32 %id\n%me = OpIAdd %u32 %groups %0\n";
-    text += &access_chains("", "%me");
-    let inside = StatementContext { prefix: "", invocation: "%me", depth: 0, is_uniform: false };
-    for end in
-        ["OpBeginInvocationInterlockEXT\n", "OpEndInvocationInterlockEXT\n", "OpReturn\nOpFunctionEnd\n"]
-    {
-        let count = kernel.random.below(4);
-        text += &kernel.random_statements(count, inside);
-        text += end;
-    }
-    text += &kernel.functions;
-    (text, AnalysisOptions { grid: Some([pixels, 1, primitives]), ..AnalysisOptions::default() })
+/// Returns the options in the first line of a kernel: `; grid X,Y,Z subgroup N`.
+fn options_of(text: &str) -> AnalysisOptions {
+    let words: Vec<&str> = text.lines().next().unwrap().split([' ', ',']).collect();
+    let number = |at: usize| words[at].parse().ok();
+    let grid = Some([2, 3, 4].map(|at| number(at).unwrap()));
+    AnalysisOptions { grid, subgroup_size: number(6), ..AnalysisOptions::default() }
+}
+
+/// Returns the kernels of a folder of these tests whose names begin with a word.
+fn kernels_of(folder: &str, start: &str) -> Vec<String> {
+    let folder = format!("{}/tests/{folder}", env!("CARGO_MANIFEST_DIR"));
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.retain(|file| file.file_name().unwrap().to_str().unwrap().starts_with(start));
+    files.sort();
+    files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect()
 }
 
 /// Returns true if a walk reports a race.
@@ -355,14 +164,6 @@ fn has_race(report: &walk::GridReport) -> bool {
 fn has_uninitialized_read(report: &walk::GridReport) -> bool {
     report.findings.iter().any(|found| found.kind == FindingKind::UninitialisedRead)
 }
-
-/// Regressions on which walk and model differed:
-///
-/// - a comparison that stores only in one schedule
-/// - a read of a value published in other storage classes, through an earlier atomic on the same location
-/// - a fence that makes writes visible that a control barrier without visibility ordered
-/// - barriers in a loop after an atomic of one invocation
-const REGRESSIONS: [u64; 5] = [901, 1759, 5850, 11_874, 25_919];
 
 /// Returns a random kernel of phases between workgroup barriers, and true if two accesses of a phase conflict.
 ///
@@ -414,24 +215,23 @@ fn races_within_a_phase_are_found_after_many_phases() {
 
 #[test]
 fn walks_agree_with_the_model() {
-    compare_with_model(Synchronization::Barriers, &REGRESSIONS);
+    compare_with_model("barriers");
 }
 
 #[test]
 fn walks_agree_with_the_model_on_split_barriers() {
-    compare_with_model(Synchronization::SplitBarriers, &[]);
+    compare_with_model("split");
 }
 
 #[test]
 fn walks_agree_with_the_model_on_interlocked_sections() {
-    // A plain read after an atomic of the same invocation need not see an earlier write of another one.
-    compare_with_model(Synchronization::InterlockedSections, &[988]);
+    compare_with_model("sections");
 }
 
 /// A subgroup barrier that some invocations skip orders the others.
 #[test]
 fn walks_agree_with_the_model_on_subgroup_barriers() {
-    compare_with_model(Synchronization::Subgroups, &[]);
+    compare_with_model("subgroups");
 }
 
 /// Bound on the shadow memory per accessed byte, also with locks and in sparsely accessed buffers.
@@ -454,71 +254,15 @@ fn shadow_memory_has_at_most_32_bytes_per_byte() {
     }
 }
 
-/// A kernel that races only in the model, and the reason why no walk finds the race.
-struct ModelOnlyRace {
-    seed: u64,
-    meeting: Synchronization,
-    /// A replacement in the text that removes the cause and the race.
-    replacement: [&'static str; 2],
-}
-
-/// Kernels that race only if a read returns the value of a later write.
+/// The kernels of `model-only` race only if a read returns the value of a later write; a replacement in their second line
+/// removes the cause and the race.
 ///
 /// In five of them the read decides whether the write is executed, in a cycle of invocations: `if (x) y = 1`
 /// and `if (y) x = 1`. The specification does not exclude that (VK-AC-06), but no known implementation does
-/// it; if the kernels store zeros, they do not race. In the last three, a control barrier without matching
+/// it; if the kernels store zeros, they do not race. In 17531, 18237 and 37502, a control barrier without matching
 /// semantics lies between the read and another invocation's write. It does not order them (VK-SW-09,
 /// VK-SW-10), so a device may execute the read late. In 17531 the barrier orders the accesses that depend on
 /// the read, so only value speculation leads to the race. A walk reads only earlier writes.
-const MODEL_ONLY_RACES: [ModelOnlyRace; 8] = [
-    ModelOnlyRace {
-        seed: 3235,
-        meeting: Synchronization::Barriers,
-        replacement: ["OpAtomicOr %u32 %dother %5 %24648 %1", "OpAtomicOr %u32 %dother %5 %24648 %0"],
-    },
-    ModelOnlyRace {
-        seed: 12_259,
-        meeting: Synchronization::Barriers,
-        replacement: ["OpStore %p105 %1 ", "OpStore %p105 %0 "],
-    },
-    ModelOnlyRace {
-        seed: 31_312,
-        meeting: Synchronization::Barriers,
-        replacement: [
-            "%a108 = OpAtomicCompareExchange %u32 %dme %5 %0 %0 %1 %0",
-            "%a108 = OpAtomicCompareExchange %u32 %dme %5 %0 %0 %0 %0",
-        ],
-    },
-    ModelOnlyRace {
-        seed: 32_611,
-        meeting: Synchronization::Barriers,
-        replacement: [
-            "OpStore %dme %1 NonPrivatePointer|MakePointerAvailable %2",
-            "OpStore %dme %0 NonPrivatePointer|MakePointerAvailable %2",
-        ],
-    },
-    ModelOnlyRace {
-        seed: 947,
-        meeting: Synchronization::InterlockedSections,
-        replacement: ["OpStore %p102 %1 ", "OpStore %p102 %0 "],
-    },
-    ModelOnlyRace {
-        seed: 37_502,
-        meeting: Synchronization::Barriers,
-        replacement: ["OpControlBarrier %2 %2 %0", "OpControlBarrier %2 %2 %72"],
-    },
-    ModelOnlyRace {
-        seed: 17_531,
-        meeting: Synchronization::Barriers,
-        replacement: ["OpControlBarrier %2 %2 %24840", "OpControlBarrier %2 %2 %24904"],
-    },
-    ModelOnlyRace {
-        seed: 18_237,
-        meeting: Synchronization::Barriers,
-        replacement: ["OpControlBarrier %2 %2 %24840", "OpControlBarrier %2 %2 %24904"],
-    },
-];
-
 #[test]
 fn model_only_races_need_a_read_of_a_later_write() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
@@ -528,40 +272,49 @@ fn model_only_races_need_a_read_of_a_later_write() {
         decide_question: false,
         locate_race: false,
     };
-    for beyond in &MODEL_ONLY_RACES {
-        let (text, options) = random_kernel(beyond.seed, beyond.meeting);
+    for text in kernels_of("model-only", "") {
         // Two invocations have the same race as four, and the model is faster.
-        let text = text.replace("LocalSize 4 ", "LocalSize 2 ");
-        let [from, to] = beyond.replacement;
-        assert_eq!(text.matches(from).count(), 1, "seed {}", beyond.seed);
+        let (options, change) = (options_of(&text), text.lines().nth(1).unwrap().to_owned());
+        let text = text.replacen(&change, "", 1);
+        let (from, to) = change.trim_start_matches("; ").split_once(" => ").unwrap();
+        assert_eq!(text.matches(from).count(), 1, "{change}");
         for (text, expected) in [(text.clone(), Race::Racy), (text.replace(from, to), Race::Free)] {
             let module = entry_point::read_module(text.as_bytes()).unwrap();
             let answer =
                 symbolic::answer_with_model(&symbolic::lift(&module, &options).unwrap(), &model, &query)
                     .unwrap();
-            assert_eq!(answer.race, expected, "seed {}\n{text}", beyond.seed);
+            assert_eq!(answer.race, expected, "{text}");
             let walked =
                 walk::analyze_grid(&module, &AnalysisOptions { schedules: Some(100), ..options.clone() })
                     .unwrap();
-            assert!(!has_race(&walked) && walked.is_schedule_dependent, "seed {}", beyond.seed);
+            assert!(!has_race(&walked) && walked.is_schedule_dependent, "{text}");
         }
     }
 }
 
-#[expect(clippy::unwrap_used, clippy::panic, reason = "what tests share")]
-fn compare_with_model(meeting: Synchronization, once: &[u64]) {
+fn compare_with_model(synchronization: &str) {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     // A count or a range.
     let requested = std::env::var("VK_LITMUS_RANDOM_KERNELS").unwrap_or_else(|_| "30".to_owned());
     let (first, last) = requested.split_once('-').unwrap_or(("1", &requested));
     let (first, last): (u64, u64) = (first.parse().unwrap(), last.parse().unwrap());
-    let mut count = last + 1 - first;
+    // Kernels on which both differed: a comparison that stores only in one schedule; a read of a value published in
+    // other storage classes, or after an atomic of the same location; a fence that makes writes visible that a control
+    // barrier without visibility ordered; barriers in a loop after an atomic of one invocation.
+    let known = kernels_of("disagreements", synchronization).into_iter().map(|text| {
+        let options = options_of(&text);
+        (0, text, options)
+    });
+    let random = (first..=last).map(|seed| {
+        let (text, options) = random_kernel(seed, synchronization);
+        (seed, text, options)
+    });
+    let kernels: Vec<(u64, String, AnalysisOptions)> = random.chain(known).collect();
+    let mut count = kernels.len();
     let (mut racy, mut free, mut open, mut missed, mut uninitialized_only) = (0, 0, 0, 0, 0);
     let schedules = [1, 10, 100];
     let (mut found_by, mut never) = ([0; 3], Vec::new());
-    count += once.len() as u64;
-    for seed in (first..=last).chain(once.iter().copied()) {
-        let (text, options) = random_kernel(seed, meeting);
+    for (seed, text, options) in kernels {
         let body = text.split_once("%groups = OpLoad").map_or("", |(_, body)| body);
         let module =
             entry_point::read_module(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -576,7 +329,7 @@ fn compare_with_model(meeting: Synchronization, once: &[u64]) {
             }
             // The lifter refuses subgroup barriers that depend on a loaded value, so only the walk has an
             // answer.
-            Err(Refusal { what: Problem::Unsupported(_), .. }) if meeting == Synchronization::Subgroups => {
+            Err(Refusal { what: Problem::Unsupported(_), .. }) if synchronization == "subgroups" => {
                 count -= 1;
                 continue;
             }
@@ -630,7 +383,7 @@ fn compare_with_model(meeting: Synchronization, once: &[u64]) {
         "{racy} racy ({uninitialized_only} reported as an uninitialized read only), {free} free, {open} open; of the racy {missed} missed, found \
          {shares}; never: {never:?}"
     );
-    assert!(racy > count as usize / 10 && free > count as usize / 20, "{racy} {free}");
-    assert!(open * 10 <= count as usize, "{open} of {count} open");
+    assert!(racy > count / 10 && free > count / 20, "{racy} {free}");
+    assert!(open * 10 <= count, "{open} of {count} open");
     assert!(missed * 50 <= racy, "{missed} of {racy} missed");
 }
