@@ -16,6 +16,11 @@ const SHARES: [(u64, u64); 3] = [(1, 1), (2, 2), (3, 4)];
 /// Extents above this number stay larger than 1.
 const MIN_EXTENT: u64 = MAX_BOUNDS as u64;
 
+/// Returns true if no assumed input has part in a finding.
+fn is_certain(found: &GridFinding) -> bool {
+    found.inputs.is_empty() && found.control.is_empty()
+}
+
 impl InputSearch<'_> {
     /// Walks the trial that a limit ended and that reached the most again with more steps, if it reached more than
     /// `best`; returns the better one.
@@ -34,6 +39,34 @@ impl InputSearch<'_> {
         }
     }
 
+    /// Tries the inputs of a trial with other numbers; returns the index of the new trial.
+    fn try_numbers(&mut self, base: usize, numbers: impl IntoIterator<Item = (usize, u64)>) -> Option<usize> {
+        let mut options = self.trials[base].0.clone();
+        for (at, number) in numbers {
+            if let Some(input) = options.assumed.get(at).cloned() {
+                set_scalar(&mut options, &input, number);
+            }
+        }
+        self.try_inputs(options)
+    }
+
+    /// Returns the first race of a complete and ordinary trial that a predicate accepts and that no other trial has.
+    fn new_race(
+        &self,
+        at: usize,
+        others: &[usize],
+        accepts: impl Fn(&GridFinding) -> bool,
+    ) -> Option<(FindingKey, GridFinding)> {
+        let trial = &self.trials[at].1;
+        let is_known = |key: &FindingKey| others.iter().any(|at| self.trials[*at].1.has_finding_like(key));
+        let mut races = trial
+            .findings
+            .iter()
+            .filter(|(key, found)| key.0 == FindingKind::Race && accepts(found) && !is_known(key));
+        let race = races.next().filter(|_| trial.is_complete && self.is_conventional(at))?;
+        Some((race.0.clone(), race.1.clone()))
+    }
+
     /// Returns a trial with a race that needs two rounds of a loop, if no other trial has it.
     ///
     /// A bound of 1 reaches all code of a loop over tiles, but a tile that is reused too early races with the next one.
@@ -42,23 +75,10 @@ impl InputSearch<'_> {
     pub(super) fn try_second_rounds(&mut self, others: &[usize]) -> Option<usize> {
         let base = *others.first()?;
         let bounds = self.deciding_numbers(base, &|number| number == 1);
-        let options = self.trials[base].0.clone();
-        for bound in bounds {
-            let mut options = options.clone();
-            let Some(input) = options.assumed.get(bound).cloned() else { continue };
-            set_scalar(&mut options, &input, 2);
-            let Some(index) = self.try_inputs(options) else { continue };
-            let trial = &self.trials[index].1;
-            let has_new_race = trial.findings.iter().any(|(key, found)| {
-                let is_certain = found.inputs.is_empty() && found.control.is_empty();
-                let is_known = others.iter().any(|other| self.trials[*other].1.has_finding_like(key));
-                key.0 == FindingKind::Race && is_certain && !is_known
-            });
-            if has_new_race && trial.is_complete && self.is_conventional(index) {
-                return Some(index);
-            }
-        }
-        None
+        bounds.into_iter().find_map(|bound| {
+            let at = self.try_numbers(base, [(bound, 2)])?;
+            self.new_race(at, others, is_certain).map(|_| at)
+        })
     }
 
     /// Returns a trial with a race that needs two rounds of a loop over tiles as large as the workgroup, if no other
@@ -77,10 +97,9 @@ impl InputSearch<'_> {
             set_scalar(&mut options, &input, 2 * u64::from(tile));
         }
         let at = self.try_with_steps(options, MAX_RETRY_STEPS)?;
-        let is_certain = |found: &GridFinding| found.inputs.is_empty() && found.control.is_empty();
-        let races =
-            self.trials[at].1.findings.iter().filter(|(key, found)| key.0.is_race() && is_certain(found));
-        (races.count() > 0 && self.is_conventional(at)).then_some(at)
+        let mut findings = self.trials[at].1.findings.iter();
+        let has_race = findings.any(|(key, found)| key.0.is_race() && is_certain(found));
+        (has_race && self.is_conventional(at)).then_some(at)
     }
 
     /// Returns a race of the elements of extents that differ, and the inputs that it depends on, if no other trial has it.
@@ -97,24 +116,17 @@ impl InputSearch<'_> {
         };
         let (base, mut extents) = others.iter().find_map(extents_of)?;
         for _ in 0..2 {
-            let mut options = self.trials[base].0.clone();
-            for (decrement, extent) in extents.iter().enumerate() {
-                let Some(input) = options.assumed.get(*extent).cloned() else { continue };
-                let number = input.describe_value(&options).parse::<u64>().unwrap_or_default();
-                set_scalar(&mut options, &input, number.saturating_sub(decrement as u64));
-            }
-            let trial = self.try_inputs(options)?;
-            let (is_conventional, trial) = (self.is_conventional(trial), &self.trials[trial].1);
-            let is_known =
-                |key: &FindingKey| others.iter().any(|at| self.trials[*at].1.has_finding_like(key));
+            let start = &self.trials[base].0;
+            let number = |at: usize| start.assumed.get(at)?.describe_value(start).parse::<u64>().ok();
+            let smaller = extents.iter().enumerate().map(|(decrement, extent)| {
+                (*extent, number(*extent).unwrap_or_default().saturating_sub(decrement as u64))
+            });
+            let smaller: Vec<(usize, u64)> = smaller.collect();
+            let at = self.try_numbers(base, smaller)?;
             let is_of_extents = |found: &GridFinding| {
                 !found.inputs.is_empty() && found.inputs.iter().all(|input| extents.contains(input))
             };
-            let mut races = trial
-                .findings
-                .iter()
-                .filter(|(key, found)| key.0 == FindingKind::Race && is_of_extents(found) && !is_known(key));
-            if let Some((_, race)) = races.next().filter(|_| trial.is_complete && is_conventional) {
+            if let Some((_, race)) = self.new_race(at, others, is_of_extents) {
                 return Some((race.inputs.clone(), race.without_inputs()));
             }
             extents.reverse();
@@ -132,24 +144,12 @@ impl InputSearch<'_> {
         let mut numbers = self.deciding_numbers(base, &|number| number > 1);
         numbers.retain(|number| !self.trials[base].1.synchronizing.contains(number));
         let count = self.invocation_counts.iter().copied().max().unwrap_or(1);
-        let start = self.trials[base].0.clone();
         for share in numbers.iter().filter(|_| numbers.len() > 1) {
             for (small, factor) in SHARES {
-                let mut options = start.clone();
-                for at in &numbers {
-                    let Some(input) = start.assumed.get(*at) else { continue };
-                    set_scalar(&mut options, input, if at == share { small } else { factor * count });
-                }
-                let at = self.try_inputs(options)?;
-                let trial = &self.trials[at].1;
+                let shares = numbers.iter().map(|at| (*at, if at == share { small } else { factor * count }));
+                let at = self.try_numbers(base, shares)?;
                 let is_of_numbers = |found: &GridFinding| found.inputs.iter().all(|at| numbers.contains(at));
-                let is_known =
-                    |key: &FindingKey| others.iter().any(|other| self.trials[*other].1.has_finding_like(key));
-                let mut races = trial.findings.iter().filter(|(key, found)| {
-                    key.0 == FindingKind::Race && is_of_numbers(found) && !is_known(key)
-                });
-                let is_regular = trial.is_complete && self.is_conventional(at);
-                if let Some((_, race)) = races.next().filter(|_| is_regular) {
+                if let Some((_, race)) = self.new_race(at, others, is_of_numbers) {
                     let mut race = race.without_inputs();
                     let options = &self.trials[at].0;
                     let inputs = numbers.iter().filter_map(|at| options.assumed.get(*at));
@@ -175,24 +175,13 @@ impl InputSearch<'_> {
         let influential = trial.influential.iter().filter(|at| !self.conventions.inputs.contains(at));
         let distances: Vec<usize> =
             influential.copied().filter(|at| options.assumed.get(*at).is_some_and(is_zero)).collect();
-        let options = options.clone();
         for distance in distances.into_iter().take(MAX_BOUNDS) {
-            let mut options = options.clone();
-            let Some(input) = options.assumed.get(distance).cloned() else { continue };
-            set_scalar(&mut options, &input, 1);
-            let at = self.try_inputs(options.clone())?;
-            let trial = &self.trials[at].1;
-            let mut races = trial.findings.iter().filter(|(key, found)| {
-                key.0 == FindingKind::Race
-                    && found.inputs.contains(&distance)
-                    && !self.trials[base].1.has_finding_like(key)
-            });
-            let race = races.next().filter(|_| trial.is_complete && self.is_conventional(at));
-            let Some((key, race)) = race.map(|(key, race)| (key.clone(), race.clone())) else { continue };
+            let at = self.try_numbers(base, [(distance, 1)])?;
+            let is_of_distance = |found: &GridFinding| found.inputs.contains(&distance);
+            let Some((key, race)) = self.new_race(at, &[base], is_of_distance) else { continue };
             // The width of rows, with zero as a mark, lets rows overlap if it is less than that of the grid.
             if self.invocation_counts.iter().filter(|count| **count > 1).count() > 1 {
-                set_scalar(&mut options, &input, self.invocation_counts[0]);
-                let at = self.try_inputs(options)?;
+                let at = self.try_numbers(base, [(distance, self.invocation_counts[0])])?;
                 let wide = &self.trials[at].1;
                 let covers = wide.is_complete && wide.covers(key.0, &race.blocks);
                 if covers && !wide.has_finding_like(&key) {
