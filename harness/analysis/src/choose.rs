@@ -301,13 +301,13 @@ impl InputChoice {
             return true;
         }
         let key: FindingKey = found.finding_key();
-        // A count that lets fewer invocations of the same grid pass refutes nothing.
+        // A count that lets fewer invocations of the same grid pass refutes nothing, nor does an offset beyond the buffer.
         let of_grid = self.trials.iter().filter(|(other, _)| other.grid == options.grid);
         let showing = of_grid.filter(|(_, trial)| trial.findings.contains_key(&key));
         let entries = showing.map(|(_, trial)| trial.fewest_entries(&found.blocks)).max().unwrap_or_default();
         let is_smaller = |other: &AnalysisOptions, trial: &Trial| {
             let is_fewer = other.grid == options.grid && trial.fewest_entries(&found.blocks) < entries;
-            found.kind.is_race() && is_fewer && !trial.has_finding_like(&key)
+            found.kind.is_race() && (is_fewer || trial.drops_accesses()) && !trial.has_finding_like(&key)
         };
         // A lock that is held from the start hides races of the others.
         let is_relevant = |(other, trial): &&(AnalysisOptions, Trial)| {

@@ -101,6 +101,11 @@ impl Trial {
         self.findings.contains_key(key) || self.findings.keys().any(shares_access)
     }
 
+    /// Returns true if accesses lie beyond a buffer, so that they race with none.
+    pub fn drops_accesses(&self) -> bool {
+        self.exceeded_buffers > 0 || self.findings.keys().any(|key| key.0 == FindingKind::OutOfBounds)
+    }
+
     /// Returns the findings that another choice of inputs may not have.
     pub fn suspicious_findings(&self) -> impl Iterator<Item = &GridFinding> {
         self.findings.values().filter(|found| !found.inputs.is_empty() || !found.control.is_empty())
