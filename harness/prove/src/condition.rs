@@ -295,6 +295,10 @@ impl Prover<'_> {
                         );
                     }
                     Operator::ShiftLeft => constants.extend([8]),
+                    // A given width of rows.
+                    Operator::Sum { coefficients, .. } if term.width == 32 => {
+                        constants.extend(coefficients.iter().filter(|one| (2..=1 << 16).contains(*one)));
+                    }
                     _ => {}
                 }
             });
