@@ -21,6 +21,7 @@ mod intervals;
 mod memory;
 mod names;
 mod prover;
+mod read_only;
 mod refusal;
 mod term;
 mod value;
@@ -35,6 +36,7 @@ use crate::execute::{Executor, MAX_WORKGROUPS};
 use crate::graph::Graph;
 pub use crate::input::{InputMemory, InputValue, RacyInputs};
 use crate::prover::{Answer, PairKind, Prover, Query};
+use crate::read_only::writes_no_shared_memory;
 pub use crate::refusal::{Unproved, UnprovedReason};
 use crate::term::{FunctionKind, Operator, TermArena, TermId, Uniformity};
 
@@ -104,8 +106,15 @@ fn attempt<'m>(
 ) -> Result<(), Unproved> {
     let malformed = |what: String| Unproved::new(UnprovedReason::Malformed(what));
     let entry = module.find_entry(options.entry.as_deref()).map_err(|error| malformed(error.to_string()))?;
-    if Stage::from_execution_model(entry.model) != Some(Stage::Compute) {
-        return Err(Unproved::new(UnprovedReason::Stage));
+    match Stage::from_execution_model(entry.model) {
+        Some(Stage::Compute) => {}
+        Some(Stage::Vertex | Stage::Fragment)
+            if options.assumed.is_empty() && writes_no_shared_memory(module, entry.function) =>
+        {
+            report.is_proved = true;
+            return Ok(());
+        }
+        _ => return Err(Unproved::new(UnprovedReason::Stage)),
     }
     let specialized = Specialized::new(module, &options.specialization, &HashMap::new(), None)
         .map_err(|problem| malformed(problem.to_string()))?;

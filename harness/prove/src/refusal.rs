@@ -49,7 +49,7 @@ impl Unproved {
 impl fmt::Display for UnprovedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            UnprovedReason::Stage => f.write_str("the stage is not a compute shader"),
+            UnprovedReason::Stage => f.write_str("a stage other than compute, which may write shared memory"),
             UnprovedReason::MissingFunction => f.write_str("a function without a body"),
             UnprovedReason::TooLarge => f.write_str("the shader is too large"),
             UnprovedReason::IrreducibleControlFlow => f.write_str("irreducible control flow"),
