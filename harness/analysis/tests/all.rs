@@ -11,3 +11,5 @@ mod peers;
 mod refused;
 mod suspicion;
 mod transformations;
+
+mod derivation;

@@ -4,98 +4,17 @@
 //! number of kernels, or a range of seeds: `1-20000`.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use std::collections::BTreeMap;
-
 use entry_point::{AnalysisOptions, FindingKind, Problem, Refusal};
 use litmus::Race;
 use model::{Budget, Model};
 use symbolic::ModelQuery;
 use walk::RaceVerdict;
 
-/// Marsaglia's xorshift64.
-pub struct Random(u64);
+use crate::derivation::{Derivation, Random};
 
-impl Random {
-    /// Returns a generator for a seed.
-    pub fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    /// Returns a number below a bound.
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 20) as usize % bound
-    }
-
-    fn choose<'a>(&mut self, all: &[&'a str]) -> &'a str {
-        all[self.below(all.len())]
-    }
-}
-
+const GRAMMAR: &str = include_str!("kernels.grammar");
 /// The header of every kernel; `LOCAL` is the workgroup size, `MODEL` the memory model.
 const HEADER: &str = include_str!("templates/grids.spvasm");
-
-/// Derives texts from the rules of `kernels.grammar`, which describes their form.
-struct Derivation {
-    random: Random,
-    rules: BTreeMap<&'static str, Vec<&'static str>>,
-    /// The last number of an alternative.
-    number: u32,
-}
-
-impl Derivation {
-    fn new(random: Random) -> Derivation {
-        let mut rules: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        let mut name = "";
-        let lines = include_str!("kernels.grammar").lines();
-        for line in lines.filter(|line| !line.starts_with('#') && !line.is_empty()) {
-            match line.strip_prefix("    ") {
-                Some(alternative) => {
-                    rules.entry(name).or_default().push(if alternative == "ε" { "" } else { alternative });
-                }
-                None => name = line.trim_end_matches(':'),
-            }
-        }
-        Derivation { random, rules, number: 100 }
-    }
-
-    /// Expands a reference: a rule with its arguments.
-    fn expand(&mut self, reference: &str) -> String {
-        let words: Vec<&str> = reference.split(' ').collect();
-        let (rule, count) = match words[0].split_once('*') {
-            Some((rule, most)) => (rule, self.random.below(most.parse::<usize>().unwrap() + 1)),
-            None => (words[0], 1),
-        };
-        let mut text = String::new();
-        for _ in 0..count {
-            let alternatives = self.rules.get(rule).unwrap_or_else(|| panic!("no rule `{rule}`"));
-            let chosen = alternatives[self.random.below(alternatives.len())];
-            self.number += 1;
-            let mut alternative = chosen.replace("\\n", "\n").replace('#', &self.number.to_string());
-            for (index, argument) in words.iter().enumerate().skip(1) {
-                alternative = alternative.replace(&format!("${index}"), argument);
-            }
-            for (index, part) in alternative.split('`').enumerate() {
-                text += &if index % 2 == 0 { part.to_owned() } else { self.expand(part) };
-            }
-        }
-        text
-    }
-
-    /// Returns a text with the parts between `{{` and `}}` at its end.
-    fn expand_kernel(&mut self, reference: &str) -> String {
-        let mut text = self.expand(reference);
-        while let Some(end) = text.find("}}") {
-            let start = text[..end].rfind("{{").unwrap();
-            let function = text[start + 2..end].to_owned();
-            text.replace_range(start..end + 2, "");
-            text += &function;
-        }
-        text
-    }
-}
 
 /// Returns a random kernel with its grid. Its synchronization is barriers, subgroups, split barriers or sections.
 fn random_kernel(seed: u64, synchronization: &str) -> (String, AnalysisOptions) {
@@ -117,12 +36,12 @@ fn random_kernel(seed: u64, synchronization: &str) -> (String, AnalysisOptions) 
         // A few pixels and primitives, with one section.
         let shapes = [(1, 2), (1, 2), (1, 2), (1, 3), (2, 2)];
         let (pixels, primitives) = shapes[random.below(shapes.len())];
-        let order = random.choose(&["PixelInterlockOrderedEXT", "PixelInterlockUnorderedEXT"]);
+        let order = ["PixelInterlockOrderedEXT", "PixelInterlockUnorderedEXT"][random.below(2)];
         let modes = format!("OriginUpperLeft\nOpExecutionMode %main {order}");
         text = text.replace(&format!("LocalSize {local} 1 1"), &modes).replace("GLCompute", "Fragment");
         text = text.replace("LocalInvocationIndex", "PrimitiveId");
         text = text.replace("OpDecorate %group BuiltIn WorkgroupId\n", "");
-        text += &Derivation::new(random).expand_kernel(&format!("fragments {arguments}"));
+        text += &Derivation::new(GRAMMAR, random).expand_kernel(&format!("fragments {arguments}"));
         let grid = Some([pixels, 1, primitives]);
         return (text, AnalysisOptions { grid, ..AnalysisOptions::default() });
     }
@@ -131,7 +50,7 @@ fn random_kernel(seed: u64, synchronization: &str) -> (String, AnalysisOptions) 
         _ => Some(1 << random.below(if local > 1 { 2 } else { 1 })),
     };
     let positions = if local == 1 { "1" } else { "many" };
-    text += &Derivation::new(random).expand_kernel(&format!("workgroups {arguments} {positions}"));
+    text += &Derivation::new(GRAMMAR, random).expand_kernel(&format!("workgroups {arguments} {positions}"));
     (text, AnalysisOptions { grid: Some([workgroups, 1, 1]), subgroup_size, ..AnalysisOptions::default() })
 }
 

@@ -14,7 +14,7 @@ use model::{Budget, Model};
 use refine::{KernelVersion, RefinementQuery, RefinementVerdict};
 use spirv_reader::SpirvModule;
 
-use crate::grids::Random;
+use crate::derivation::Random;
 
 /// A value to store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

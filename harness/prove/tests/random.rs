@@ -5,170 +5,25 @@
 
 use entry_point::{AnalysisOptions, FindingKind};
 use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, prove};
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use spirv_reader::SpirvModule;
 use walk::analyze_grid;
+
+use crate::derivation::{Derivation, Random};
 
 /// The values of each push constant.
 const VALUES: u32 = 4;
 /// The size of a buffer that a counterexample sets.
 const BUFFER_BYTES: usize = 1 << 16;
 
-struct KernelWriter {
-    random: Xoshiro256PlusPlus,
-    text: String,
-    next: u32,
-    loops: Vec<String>,
-    /// True once an address or condition depends on memory.
-    depends_on_memory: bool,
-}
-
-impl KernelWriter {
-    fn emit(&mut self, operation: &str) -> String {
-        self.next += 1;
-        let id = format!("%x{}", self.next);
-        self.line(&format!("{id} = {operation}"));
-        id
-    }
-
-    fn line(&mut self, text: &str) {
-        self.text += text;
-        self.text.push('\n');
-    }
-
-    fn label(&mut self) -> String {
-        self.next += 1;
-        format!("%l{}", self.next)
-    }
-
-    fn expression(&mut self, depth: u32) -> String {
-        if depth == 0 || self.random.random_bool(0.3) {
-            let number = self.random.random_range(0..8);
-            let choice = self.random.random_range(0..14);
-            return match choice {
-                0 | 1 => format!("%c{number}"),
-                2..=4 => "%lx".to_owned(),
-                5..=7 => "%gx".to_owned(),
-                8 => "%wx".to_owned(),
-                9 => "%a".to_owned(),
-                10 => "%b".to_owned(),
-                11 => "%nx".to_owned(),
-                12 if self.random.random_bool(0.5) => {
-                    self.depends_on_memory = true;
-                    self.emit("OpLoad %uint %memory")
-                }
-                _ => match self.loops.last().cloned() {
-                    Some(counter) => self.emit(&format!("OpLoad %uint {counter}")),
-                    None => "%lx".to_owned(),
-                },
-            };
-        }
-        let first = self.expression(depth - 1);
-        let number = self.random.random_range(1..5);
-        let operation = match self.random.random_range(0..9) {
-            0..=2 => format!("OpIAdd %uint {first} {}", self.expression(depth - 1)),
-            3 => format!("OpIMul %uint {first} {}", self.expression(depth - 1)),
-            4 => format!("OpISub %uint {first} {}", self.expression(depth - 1)),
-            5 => format!("OpUDiv %uint {first} %c{number}"),
-            6 => format!("OpUMod %uint {first} %c{number}"),
-            7 => format!("OpShiftRightLogical %uint {first} %c1"),
-            _ => format!("OpIMul %uint {first} %c{number}"),
-        };
-        self.emit(&operation)
-    }
-
-    fn condition(&mut self) -> String {
-        let (first, second) = (self.expression(1), self.expression(1));
-        let operation = ["OpULessThan", "OpIEqual", "OpUGreaterThanEqual"][self.random.random_range(0..3)];
-        self.emit(&format!("{operation} %bool {first} {second}"))
-    }
-
-    fn address(&mut self) -> String {
-        // Most kernels of independent addresses race.
-        if self.random.random_bool(0.5) {
-            let (pointer, index) = match self.random.random_bool(0.5) {
-                true => ("%shared_pointer %shared", "%lx"),
-                false => ("%buffer_pointer %buffer %c0", "%gx"),
-            };
-            return self.emit(&format!("OpAccessChain {pointer} {index}"));
-        }
-        let index = self.expression(2);
-        if self.random.random_bool(0.5) {
-            let index = self.emit(&format!("OpBitwiseAnd %uint {index} %c63"));
-            return self.emit(&format!("OpAccessChain %shared_pointer %shared {index}"));
-        }
-        self.emit(&format!("OpAccessChain %buffer_pointer %buffer %c0 {index}"))
-    }
-
-    fn statements(&mut self, count: u32, depth: u32) {
-        for _ in 0..count {
-            match self.random.random_range(0..12) {
-                0..=2 => {
-                    let (value, address) = (self.expression(1), self.address());
-                    self.line(&format!("OpStore {address} {value}"));
-                }
-                3..=4 => {
-                    let address = self.address();
-                    let value = self.emit(&format!("OpLoad %uint {address}"));
-                    self.line(&format!("OpStore %memory {value}"));
-                }
-                5 => {
-                    self.depends_on_memory = true;
-                    let ticket = self.emit("OpAtomicIAdd %uint %counter %c1 %c0 %c1");
-                    let chain = self.emit(&format!("OpAccessChain %buffer_pointer %buffer %c0 {ticket}"));
-                    self.line(&format!("OpStore {chain} {ticket}"));
-                }
-                6..=7 => {
-                    let semantics =
-                        ["%c264", "%c264", "%c264", "%c72", "%c0"][self.random.random_range(0..5)];
-                    self.line(&format!("OpControlBarrier %c2 %c2 {semantics}"));
-                }
-                8..=9 if depth > 0 => {
-                    let (condition, yes, merge) = (self.condition(), self.label(), self.label());
-                    self.line(&format!("OpSelectionMerge {merge} None"));
-                    self.line(&format!("OpBranchConditional {condition} {yes} {merge}\n{yes} = OpLabel"));
-                    self.statements(2, depth - 1);
-                    self.line(&format!("OpBranch {merge}\n{merge} = OpLabel"));
-                }
-                10 if depth > 0 && self.loops.len() < 2 => self.write_loop(depth),
-                _ => {}
-            }
-        }
-    }
-
-    fn write_loop(&mut self, depth: u32) {
-        let counter = format!("%i{}", self.loops.len());
-        let (initial, bound) = (self.expression(1), self.expression(1));
-        let bound = self.emit(&format!("OpBitwiseAnd %uint {bound} %c7"));
-        let step = ["%c1", "%c1", "%c2", "%c4", "%nx"][self.random.random_range(0..5)];
-        let [header, test, body, next, merge] = [0; 5].map(|_| self.label());
-        self.line(&format!("OpStore {counter} {initial}\nOpBranch {header}\n{header} = OpLabel"));
-        self.line(&format!("OpLoopMerge {merge} {next} None\nOpBranch {test}\n{test} = OpLabel"));
-        let value = self.emit(&format!("OpLoad %uint {counter}"));
-        let continues = self.emit(&format!("OpULessThan %bool {value} {bound}"));
-        self.line(&format!("OpBranchConditional {continues} {body} {merge}\n{body} = OpLabel"));
-        self.loops.push(counter.clone());
-        self.statements(2, depth - 1);
-        self.loops.pop();
-        self.line(&format!("OpBranch {next}\n{next} = OpLabel"));
-        let value = self.emit(&format!("OpLoad %uint {counter}"));
-        let sum = self.emit(&format!("OpIAdd %uint {value} {step}"));
-        self.line(&format!("OpStore {counter} {sum}\nOpBranch {header}\n{merge} = OpLabel"));
-    }
-}
-
 const HEADER: &str = include_str!("random.spvasm");
 
+/// Returns a random kernel, and true if an address or condition may depend on memory.
 fn random_kernel(seed: u64) -> (String, bool) {
-    let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut writer =
-        KernelWriter { random, text: String::new(), next: 0, loops: Vec::new(), depends_on_memory: false };
-    let count = writer.random.random_range(2..5);
-    writer.statements(count, 2);
-    let coherent = if writer.random.random_bool(0.5) { "OpMemberDecorate %block 0 Coherent" } else { "" };
-    let text = HEADER.replace("; COHERENT", coherent).replace("; BODY", &writer.text);
-    (text, writer.depends_on_memory)
+    let mut random = Random::new(seed + 1);
+    let coherent = if random.below(2) == 0 { "OpMemberDecorate %block 0 Coherent" } else { "" };
+    let body = Derivation::new(include_str!("random.grammar"), random).expand_kernel("kernel");
+    let depends_on_memory = body.contains("%ticket") || body.contains("OpLoad %uint %memory");
+    (HEADER.replace("; COHERENT", coherent).replace("; BODY", &body), depends_on_memory)
 }
 
 fn options(grid: u32, a: u32, b: u32) -> AnalysisOptions {
