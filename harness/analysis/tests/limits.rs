@@ -14,12 +14,15 @@ const KERNEL: &[u8] = include_bytes!("../../prove/tests/kernels/global-index.spv
 #[test]
 fn one_limit_ends_choice_walks_and_proof() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
+    let (optional, required) = (ProofMode::Optional, ProofMode::Required);
     let cases = [
-        (None, RaceVerdict::Clean, true),
-        (Some(RacePhase::Entry), RaceVerdict::Clean, false),
-        (Some(RacePhase::EntryWalks), RaceVerdict::Undecided, false),
+        (None, optional, RaceVerdict::Clean, true),
+        (Some(RacePhase::Entry), optional, RaceVerdict::Clean, false),
+        (Some(RacePhase::EntryWalks), optional, RaceVerdict::Undecided, false),
+        // A proof decides what a limit of walks leaves open.
+        (Some(RacePhase::EntryWalks), required, RaceVerdict::Clean, true),
     ];
-    for (ended, verdict, has_proof) in cases {
+    for (ended, proofs, verdict, has_proof) in cases {
         let start_limit = |phase: RacePhase| -> StopFunction { Arc::new(move || ended == Some(phase)) };
         let request = AnalysisRequest {
             file: "kernel",
@@ -27,7 +30,7 @@ fn one_limit_ends_choice_walks_and_proof() {
             model: &model,
             start_limit: &start_limit,
             creates_tests: false,
-            proofs: ProofMode::Optional,
+            proofs,
             searches_fixes: false,
             source: None,
             save_inputs: None,
