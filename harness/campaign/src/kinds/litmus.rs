@@ -10,7 +10,7 @@ mod verdict;
 
 use std::time::{Duration, Instant};
 
-use litmus::{Observation, Outcome, Overlap};
+use litmus::{Outcome, Overlap};
 use results::Reason;
 use results::wire::{INSTANCES_PER_TEST_SUFFIX, RunLine};
 use runner::pool::{JobReport, Limits};
@@ -124,8 +124,7 @@ impl RunKind for LitmusKind<'_> {
     }
 
     fn snapshot_progress(snapshot: &Snapshot) -> (u64, f64) {
-        let observation = Observation::from(&snapshot.observation);
-        (observation.accounted_instances(), observation.seconds)
+        (snapshot.observation.accounted_instances(), snapshot.observation.seconds)
     }
 
     fn skipped_line(&self, cell: usize, missing: &str) -> RunLine {
