@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::condition::{Condition, Term};
 use crate::test::{LocationId, RegisterId, ScalarType, Test, ThreadId};
 use crate::value::Value;
@@ -18,7 +16,7 @@ pub enum Observable {
 }
 
 /// The final values of [`Test::observables`], in that order.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Outcome(pub Vec<Value>);
 
 impl Outcome {
@@ -212,31 +210,10 @@ impl Prediction {
     }
 }
 
-/// Maps as lists of pairs: keys are lists, which JSON permits as values only.
-mod pairs {
-    use std::collections::BTreeMap;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub fn serialize<K: Serialize, S: Serializer>(map: &BTreeMap<K, u64>, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(map)
-    }
-
-    pub fn deserialize<'de, K, D>(from: D) -> Result<BTreeMap<K, u64>, D::Error>
-    where
-        K: Deserialize<'de> + Ord,
-        D: Deserializer<'de>,
-    {
-        Vec::deserialize(from).map(BTreeMap::from_iter)
-    }
-}
-
 /// The number of occurrences of each outcome.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     /// Counts by outcome.
-    #[serde(with = "pairs")]
     pub counts: BTreeMap<Outcome, u64>,
 }
 
@@ -253,13 +230,11 @@ impl Histogram {
 }
 
 /// The observed results of one test on a device.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
     /// Complete outcomes with their counts, allowed by a model or not.
     pub histogram: Histogram,
     /// Raw result words of instances with a wrong end mark, with their counts.
-    #[serde(with = "pairs")]
     pub unexpected: BTreeMap<Vec<u32>, u64>,
     /// Instances that reached the bound of a spin loop.
     pub unresolved: u64,
@@ -296,12 +271,11 @@ pub struct Observation {
 /// Batches of instances: instances of one batch share choices of the device, instances of two batches do not.
 ///
 /// If present, confidence figures count batches.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batches {
     /// The number of batches.
     pub total: u64,
     /// By complete outcome: the batches that showed it at least once.
-    #[serde(with = "pairs")]
     pub by_outcome: BTreeMap<Outcome, u64>,
 }
 

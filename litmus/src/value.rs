@@ -3,9 +3,7 @@
 use crate::test::ScalarType;
 
 /// A value as a bit pattern, zero-extended to 64 bits; its [`ScalarType`] gives the bits their meaning.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Value(pub u64);
 
 impl Value {

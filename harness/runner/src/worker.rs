@@ -26,7 +26,8 @@ use crate::settings::{RunBudget, RunSettings};
 use crate::stress::Stress;
 use crate::variant::RunVariant;
 use crate::wire::{
-    IncompleteReason, Job, JobResult, RECORD_SEPARATOR, Request, Snapshot, VERSION, WorkerMessage,
+    IncompleteReason, Job, JobResult, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
+    WorkerMessage,
 };
 use crate::{affinity, canary, pool, twin};
 
@@ -345,9 +346,10 @@ fn fill_answer(
     let variant: RunVariant =
         job.variant.parse().map_err(|error| IncompleteReason::Test(format!("{error}")))?;
     let device = devices.get(&job.device)?;
+    let nothing = WireObservation::from(&Observation::default());
     // The first message reports that the device is open: the pool then starts the next worker and
     // the clock of this job.
-    let _ = on_snapshot(&|| Snapshot::default());
+    let _ = on_snapshot(&|| Snapshot { observation: nothing.clone(), ..Snapshot::default() });
     answer.device = Some(device.identity().clone());
     answer.capabilities = Some(device.capabilities().clone());
     let stress = match &job.stress {
@@ -402,7 +404,7 @@ fn fill_answer(
     let attempt = run_test(device, &test, variant, &job.kernel, &test_settings, metadata, &mut |seen| {
         on_snapshot(&|| {
             let PartialRun { observation, spread } = seen();
-            Snapshot { observation, twin: None, spread }
+            Snapshot { observation: (&observation).into(), twin: None, spread }
         })
     });
     answer.validation = device.validation_messages();
@@ -413,11 +415,12 @@ fn fill_answer(
     answer.memory = (!memory.is_empty()).then(|| memory.join(" and "));
     answer.counted_by_host = attempt.metadata.counted_by_host;
     answer.spread = attempt.metadata.spread;
-    answer.observation = attempt.observation;
+    answer.observation = (&attempt.observation).into();
     attempt.failure.map_or(Ok(()), Err)?;
 
     // The test's own outcomes already show that its threads overlapped.
-    let is_twin_needless = overlap == Overlap::Possible && criterion.is_met_by(&answer.observation.histogram);
+    let is_twin_needless =
+        overlap == Overlap::Possible && criterion.is_met_by(&attempt.observation.histogram);
     if let Some(twin) = twin.filter(|_| !is_twin_needless) {
         let first =
             Snapshot { observation: answer.observation.clone(), twin: None, spread: answer.spread.clone() };
@@ -425,9 +428,9 @@ fn fill_answer(
         let metadata = RunMetadata::default();
         let attempt =
             run_test(device, &twin, variant, "", &settings(TWIN_BUDGET_DIVISOR), metadata, &mut |seen| {
-                on_snapshot(&|| Snapshot { twin: Some(seen().observation), ..first.clone() })
+                on_snapshot(&|| Snapshot { twin: Some((&seen().observation).into()), ..first.clone() })
             });
-        answer.twin = Some(attempt.observation);
+        answer.twin = Some((&attempt.observation).into());
         answer.validation.extend(device.validation_messages());
         match attempt.failure {
             // A twin that does not fit the device shows nothing, like one whose threads did not overlap.

@@ -10,7 +10,7 @@ mod verdict;
 
 use std::time::{Duration, Instant};
 
-use litmus::{Outcome, Overlap};
+use litmus::{Observation, Outcome, Overlap};
 use results::Reason;
 use results::wire::{INSTANCES_PER_TEST_SUFFIX, RunLine};
 use runner::pool::{JobReport, Limits};
@@ -124,7 +124,8 @@ impl RunKind for LitmusKind<'_> {
     }
 
     fn snapshot_progress(snapshot: &Snapshot) -> (u64, f64) {
-        (snapshot.observation.accounted_instances(), snapshot.observation.seconds)
+        let observation = Observation::from(&snapshot.observation);
+        (observation.accounted_instances(), observation.seconds)
     }
 
     fn skipped_line(&self, cell: usize, missing: &str) -> RunLine {

@@ -11,7 +11,7 @@ use results::wire::{Hashes, PartUnit, RunContext, RunLine, RunParts, SpreadRun};
 use results::{Ending, Evidence, Judgement, Reason, Twin, judge};
 use runner::SpreadPart;
 use runner::pool::{Attempt, AttemptEnd, JobReport};
-use runner::wire::{JobResult, Snapshot};
+use runner::wire::{JobResult, Snapshot, WireObservation};
 
 use super::plan::LitmusPlan;
 use super::planned::{DeviceTest, mark_filtered};
@@ -92,14 +92,14 @@ impl CombinedAttempts {
         }
     }
 
-    fn add_observation(&mut self, observation: &Observation, twin: Option<&Observation>) {
-        let mut observation = observation.clone();
+    fn add_observation(&mut self, observation: &WireObservation, twin: Option<&WireObservation>) {
+        let mut observation = Observation::from(observation);
         if self.is_repeated && observation.dispatches > 0 {
             observation.parts = vec![observation.histogram.clone()];
         }
         self.observation.merge_from(&observation);
         if let Some(twin) = twin {
-            self.twin.get_or_insert_default().merge_from(twin);
+            self.twin.get_or_insert_default().merge_from(&twin.into());
         }
     }
 }
