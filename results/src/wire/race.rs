@@ -227,6 +227,8 @@ pub enum ScheduleReason {
     Interlock,
     /// Lanes of a subgroup may come together in different ways.
     PartialSubgroups,
+    /// A limit ended the walk.
+    Limit,
 }
 
 /// A limit of a verdict.

@@ -141,10 +141,12 @@ impl<W: Write> CheckWriter for CsvCheckWriter<W> {
             row("", "", "", "")?;
         }
         for outcome in &line.outcomes {
+            // Longer runs than those within the bound may show the outcome.
+            let is_known = outcome.allowed || line.cut == 0;
             row(
                 &state::format_state(&outcome.state),
-                format_bool(outcome.allowed),
-                format_bool(outcome.weak),
+                format_optional_bool(is_known.then_some(outcome.allowed)),
+                format_optional_bool(is_known.then_some(outcome.weak)),
                 format_bool(outcome.filtered),
             )?;
         }

@@ -192,6 +192,7 @@ fn describe_schedules(schedules: &CoveredSchedules) -> String {
         }
         Some(ScheduleReason::Interlock) => "interlock sections may execute in any order",
         Some(ScheduleReason::Atomics) => "atomics affect control flow or ordering",
+        Some(ScheduleReason::Limit) => "a limit ended the search",
     };
     let plural = if schedules.explored == 1 { "" } else { "s" };
     format!("{} schedule{plural} explored, because {why}", schedules.explored)

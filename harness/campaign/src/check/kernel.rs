@@ -188,7 +188,7 @@ fn covers_every_schedule(line: &RaceLine) -> bool {
     }
     let is_every = |reason| match reason {
         None | Some(ScheduleReason::PartialSubgroups) => true,
-        Some(ScheduleReason::Interlock | ScheduleReason::Atomics) => false,
+        Some(ScheduleReason::Interlock | ScheduleReason::Atomics | ScheduleReason::Limit) => false,
     };
     line.coverage.schedules.as_ref().is_some_and(|schedules| is_every(schedules.reason))
 }
