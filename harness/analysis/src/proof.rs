@@ -100,11 +100,11 @@ pub(crate) fn walk_proof(
         && !known.chosen_inputs.is_empty()
         && (has_conditions || !known.findings.iter().any(is_barrier));
     let is_open = matches!(known.verdict, RaceVerdict::Clean | RaceVerdict::NeedsInputs);
-    if is_open || is_chosen && !proof.is_proved && has_conditions {
+    if is_open || is_chosen && has_conditions {
         // A shader that does the same in every workgroup is written for one.
         let is_for_one = known.limits.iter().any(|limit| matches!(limit, CoverageLimit::OneWorkgroup));
         let is_defect = |(why, inputs): &&(Unproved, RacyInputs)| {
-            (!proof.is_proved || why.reason == UnprovedReason::DivergentBarrier)
+            (!proof.is_proved || is_chosen || why.reason == UnprovedReason::DivergentBarrier)
                 && (!is_for_one || inputs.grid == [1; 3])
         };
         let counterexamples = proof.counterexamples.iter().filter(is_defect);

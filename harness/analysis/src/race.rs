@@ -312,7 +312,13 @@ fn analyze_further(
     let proof =
         if request.proofs == ProofMode::None { None } else { prove_within(request, module, requested)? };
     // By default, a proof only extends a clean answer: other inputs than those that the walks chose may be unreasonable.
-    let is_exact = request.proofs == ProofMode::Required || !requested.conditions.is_empty();
+    // Given conditions that need further ones are not what decides: the inputs of a race may satisfy them.
+    let is_given = !requested.conditions.is_empty()
+        && !proof.as_ref().is_some_and(|proof| proof.is_proved && !proof.counterexamples.is_empty());
+    // The inputs of a race may violate given conditions.
+    let is_racy_beside_conditions =
+        report.verdict == RaceVerdict::Racy && !requested.conditions.is_empty();
+    let is_exact = request.proofs == ProofMode::Required || is_given || is_racy_beside_conditions;
     let with_limit = |phase| limited_options(request, requested, phase);
     if let Some(proof) = proof.as_ref().filter(|_| is_exact)
         && let Some(walk) = walk_proof(module, &with_limit(RacePhase::Walks), proof, &report)
@@ -366,8 +372,8 @@ fn analyze_further(
         None => is_for_every_input && !need.lines.is_empty(),
     };
     let is_answered = report.verdict == RaceVerdict::NeedsInputs
-        // Inputs that show an open race violate given conditions of a proof.
-        && (!requested.conditions.is_empty() || !report.open_findings.iter().any(is_disproof))
+        // Inputs that show an open race violate the given conditions, if these are all that a proof needs.
+        && (is_given || !report.open_findings.iter().any(is_disproof))
         && !report.needs.is_empty()
         && report.needs.iter().all(is_answered);
     let is_stopped = report.verdict == RaceVerdict::Undecided && request.proofs == ProofMode::Required;
