@@ -316,8 +316,7 @@ fn analyze_further(
     let is_given = !requested.conditions.is_empty()
         && !proof.as_ref().is_some_and(|proof| proof.is_proved && !proof.counterexamples.is_empty());
     // The inputs of a race may violate given conditions.
-    let is_racy_beside_conditions =
-        report.verdict == RaceVerdict::Racy && !requested.conditions.is_empty();
+    let is_racy_beside_conditions = report.verdict == RaceVerdict::Racy && !requested.conditions.is_empty();
     let is_exact = request.proofs == ProofMode::Required || is_given || is_racy_beside_conditions;
     let with_limit = |phase| limited_options(request, requested, phase);
     if let Some(proof) = proof.as_ref().filter(|_| is_exact)

@@ -87,7 +87,9 @@ fn race_coverage(report: &GridReport) -> RaceCoverage {
     let workgroup_size: u64 = report.local_size.iter().map(|size| u64::from(*size)).product();
     let model = report.model.as_ref();
     let reason = match report.is_schedule_dependent {
-        _ if report.verdict == RaceVerdict::Undecided && report.refusal.is_some() => Some(ScheduleReason::Limit),
+        _ if report.verdict == RaceVerdict::Undecided && report.refusal.is_some() => {
+            Some(ScheduleReason::Limit)
+        }
         false if report.has_partial_subgroups => Some(ScheduleReason::PartialSubgroups),
         false => None,
         true if report.has_unordered_interlock => Some(ScheduleReason::Interlock),

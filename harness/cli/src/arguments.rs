@@ -333,7 +333,7 @@ pub struct Check {
     /// Models: fair, lobe, hsa-obe, hsa, obe, unfair, or one per level as in qf=obe,wg=hsa,sg=fair.
     #[arg(long, value_name = "MODEL", hide_short_help = true)]
     pub progress: Option<ProgressModel>,
-    /// Also exit with 1 if a shader is right in its language but the module of the compiler races.
+    /// Also exit with 1 if a shader is right in its language but the module of the compiler is undefined.
     #[arg(long, hide_short_help = true)]
     pub strict_compiler: bool,
     #[command(flatten)]

@@ -75,8 +75,6 @@ pub(super) struct ShadowCell {
     has_write: bool,
     /// The invocation that last changed the value, plus one; 0 for none.
     last_writer: u32,
-    /// The last access, if it conflicted with none and is not recorded, as enough others of its kind are.
-    surplus: Option<SurplusAccess>,
 }
 
 /// An access that changes nothing about a history, whichever invocation without a record of the subgroup makes it.
@@ -183,6 +181,9 @@ struct ShadowPage {
     runs: Vec<AccessRun>,
     /// The histories of these words, in ascending order.
     cells: Vec<ShadowCell>,
+    /// The last access of a word with a cell, if it conflicted with none and is not recorded, as enough others of its kind
+    /// are.
+    surplus: Option<(u32, SurplusAccess)>,
 }
 
 impl ShadowPage {
@@ -349,10 +350,14 @@ impl ShadowMemory {
         if let Some(result) = page.record_in_run(word, new, changes, race_check) {
             return result;
         }
+        let mut surplus = page.surplus.take_if(|(place, _)| *place == word).map(|(_, access)| access);
         let cell = page.cell_mut(word);
-        let result = cell.record_access(new, race_check);
+        let result = cell.record_access(new, race_check, &mut surplus);
         if changes {
             cell.set_last_writer(new.epoch.invocation);
+        }
+        if let Some(access) = surplus {
+            page.surplus = Some((word, access));
         }
         result
     }
@@ -397,12 +402,17 @@ impl ShadowCell {
         self.last_writer = invocation + 1;
     }
 
-    /// Checks an access against the history and records it.
-    pub fn record_access(&mut self, new: &AccessRecord, sight: &RaceCheck<'_>) -> RaceCheckResult {
+    /// Checks an access against the history and records it; `surplus` is the last access if the history stays without it.
+    pub fn record_access(
+        &mut self,
+        new: &AccessRecord,
+        sight: &RaceCheck<'_>,
+        surplus: &mut Option<SurplusAccess>,
+    ) -> RaceCheckResult {
         let mut result = RaceCheckResult::default();
         let access = SurplusAccess::of_record(new);
         let has_own = self.groups.iter().any(|group| group.lane_bit(new.epoch.invocation) != 0);
-        if !has_own && self.surplus == Some(access) {
+        if !has_own && *surplus == Some(access) {
             return result;
         }
         // Two reads never conflict, so a word without writes needs no scan.
@@ -425,7 +435,7 @@ impl ShadowCell {
             && result.conflict.is_none()
             && !result.is_unordered
             && (!new.site.kind.writes || self.groups.iter().all(|group| group.site.kind.is_atomic));
-        self.surplus = is_surplus.then_some(access);
+        *surplus = is_surplus.then_some(access);
         result
     }
 

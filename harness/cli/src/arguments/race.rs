@@ -66,7 +66,7 @@ pub struct Race {
     /// Show the source lines of findings, as on a terminal.
     #[arg(long, hide_short_help = true)]
     pub snippets: bool,
-    /// Also exit with 1 if the source is race-free by its language but the module of the compiler races.
+    /// Also exit with 1 if a shader is right in its language but the module of the compiler is undefined.
     #[arg(long, hide_short_help = true)]
     pub strict_compiler: bool,
     /// Add the final contents of buffers, in hexadecimal, to `--format json`.
