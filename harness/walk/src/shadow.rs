@@ -403,7 +403,7 @@ impl ShadowCell {
     }
 
     /// Checks an access against the history and records it; `surplus` is the last access if the history stays without it.
-    pub fn record_access(
+    fn record_access(
         &mut self,
         new: &AccessRecord,
         sight: &RaceCheck<'_>,

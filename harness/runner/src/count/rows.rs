@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
 use shaders::classify::{self, RowTable};
 
-use super::{Batching, Counter, InstanceWord, RowTally, ValueColumn};
+use super::{Batching, Counter, InstanceWord, KEY_BITS, MAX_ROWS, ValueColumn};
 
 /// The device's counts of each row of a table in one dispatch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -98,15 +97,60 @@ impl Counter {
         }
     }
 
-    /// Adds counts of a row. Its rounds are over: later ones have larger numbers than its last batch.
     fn add_row(&mut self, row: &[u32], count: u64, batches: u64) {
-        match self.tally_mut(row) {
-            Some(tally) => {
-                tally.instances += count;
-                tally.batches += batches;
+        match self.key_of(row) {
+            Some(key) => {
+                if let Some(cell) = self.key_counts.get_mut(key) {
+                    *cell += count;
+                }
+                if let Some(cell) =
+                    self.batching.as_mut().and_then(|batching| batching.key_batches.get_mut(key))
+                {
+                    // The last batch in `cell.0` does not change: these rounds are over, and later
+                    // ones have larger numbers.
+                    cell.1 += batches;
+                }
             }
-            None => self.unrecorded += count,
+            None => self.add_rare(row, count, batches),
         }
+    }
+
+    fn add_rare(&mut self, row: &[u32], count: u64, batches: u64) {
+        let has_room = |known: bool, rows: usize| known || rows < MAX_ROWS;
+        if let Some(batching) = &mut self.batching
+            && batches > 0
+            && has_room(batching.rare_batches.contains_key(row), batching.rare_batches.len())
+        {
+            batching.rare_batches.entry(row.to_vec()).or_default().1 += batches;
+        }
+        if has_room(self.rare_rows.contains_key(row), self.rare_rows.len()) {
+            *self.rare_rows.entry(row.to_vec()).or_default() += count;
+        } else {
+            self.unrecorded += count;
+        }
+    }
+
+    /// Returns the key of a row, if it has one.
+    fn key_of(&self, row: &[u32]) -> Option<usize> {
+        let (mut key, mut odd) = (0, 0);
+        for (column, word) in self.columns.iter().zip(row) {
+            column.add_to_key(&mut key, &mut odd, *word);
+        }
+        (odd == 0).then_some(key as usize)
+    }
+
+    /// Returns the instances with a row, and the batches that contain it.
+    fn counts_of_row(&self, row: &[u32]) -> (u64, u64) {
+        let key = self.key_of(row);
+        let count = match key {
+            Some(key) => self.key_counts.get(key),
+            None => self.rare_rows.get(row),
+        };
+        let batches = self.batching.as_ref().and_then(|batching| match key {
+            Some(key) => batching.key_batches.get(key),
+            None => batching.rare_batches.get(row),
+        });
+        (count.copied().unwrap_or(0), batches.map_or(0, |(_, batches)| *batches))
     }
 
     /// Returns a counter with the same columns and no counts.
@@ -114,9 +158,11 @@ impl Counter {
         Counter {
             columns: self.columns.clone(),
             done_slots: self.done_slots.clone(),
-            rows: FxHashMap::default(),
+            key_counts: vec![0; 1 << KEY_BITS],
+            rare_rows: std::collections::HashMap::new(),
             unexpected: BTreeMap::new(),
-            batching: self.batching.map(|_| Batching::default()),
+            row: Vec::new(),
+            batching: self.batching.as_ref().map(|_| Batching::new()),
             unresolved: 0,
             unrecorded: 0,
             instances: 0,
@@ -126,17 +172,27 @@ impl Counter {
 
     /// Adds the counts of a counter with the same columns.
     pub fn merge(&mut self, other: &Counter) {
+        for (cell, more) in self.key_counts.iter_mut().zip(&other.key_counts) {
+            *cell += more;
+        }
         if let (Some(own), Some(more)) = (&mut self.batching, &other.batching) {
             own.rounds_before += more.rounds_before;
+            for (cell, more) in own.key_batches.iter_mut().zip(&more.key_batches) {
+                cell.1 += more.1;
+            }
         }
-        let mut rows: Vec<_> = other.rows.iter().collect();
+        let mut rare: Vec<_> = other.rare_rows.iter().collect();
         // In a stable order, because the limit decides which rows are kept.
-        rows.sort_unstable_by_key(|(row, _)| *row);
-        for (row, tally) in rows {
-            self.add_row(row, tally.instances, tally.batches);
+        rare.sort_unstable();
+        for (row, count) in rare {
+            let batches = other.batching.as_ref().and_then(|batching| batching.rare_batches.get(row));
+            self.add_rare(row, *count, batches.map_or(0, |(_, batches)| *batches));
         }
         for (row, count) in &other.unexpected {
-            self.add_unexpected(row, *count);
+            let known = self.unexpected.contains_key(row) || self.unexpected.len() < MAX_ROWS;
+            // The empty row represents all rows beyond the limit, as in `count_row`.
+            let row = if known { row.clone() } else { Vec::new() };
+            *self.unexpected.entry(row).or_default() += count;
         }
         self.unresolved += other.unresolved;
         self.unrecorded += other.unrecorded;
@@ -146,8 +202,7 @@ impl Counter {
     /// Describes how a device's counts of a dispatch differ from these counts of the same dispatch.
     pub fn difference_from(&self, counted: &RowCounts) -> Option<String> {
         for (row, count, batches) in &counted.rows {
-            let RowTally { instances: own, batches: own_batches, .. } =
-                self.rows.get(row).copied().unwrap_or_default();
+            let (own, own_batches) = self.counts_of_row(row);
             if own != *count {
                 return Some(format!("{count} instances with {row:?}, the host {own}"));
             }
