@@ -1,5 +1,5 @@
 // --inputs auto
-// Needs inputs: two equal elements of the frontier race on a mark.
+// Two rows of workgroups race on a mark, also if the elements of the frontier differ.
 #version 450
 layout(local_size_x = 32) in;
 layout(binding = 0) readonly buffer Frontier { uint frontier[]; };
