@@ -15,12 +15,13 @@ mod yaml;
 use std::collections::BTreeMap;
 
 use entry_point::AnalysisOptions;
+use litmus::Comparison;
 use spirv_reader::SpirvModule;
 use spirv_reader::annotations::{Formula, FormulaTerm};
 
 pub(crate) use lexer::Lexer;
-pub(crate) use values::{Comparator, Tolerance, compare_value};
 pub use values::{DataType, Scalar};
+pub(crate) use values::{Tolerance, compare_value};
 
 /// Upper bound on the bytes of a buffer, and on the values that a script expects.
 const MAX_BUFFER_BYTES: u64 = entry_point::inputs::MAX_BYTES;
@@ -200,7 +201,7 @@ impl ScriptBuilder {
         &mut self,
         buffer: &ScriptBuffer,
         place: (&DataType, u64),
-        comparator: Comparator,
+        comparison: Comparison,
         values: &[&str],
         tolerances: &[Tolerance],
     ) -> Result<(), ScriptProblem> {
@@ -214,7 +215,7 @@ impl ScriptBuilder {
                 [only] => Some(*only),
                 several => several.get((index % rows) as usize).copied(),
             };
-            self.expect(compare_value(ty.scalar, term, comparator, text, tolerance)?)?;
+            self.expect(compare_value(ty.scalar, term, comparison, text, tolerance)?)?;
         }
         Ok(())
     }

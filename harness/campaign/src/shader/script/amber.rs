@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use litmus::Comparison;
+
 use super::{
-    Comparator, DataType, Lexer, MAX_BUFFER_BYTES, Scalar, Script, ScriptBuffer, ScriptBuilder, ScriptError,
+    DataType, Lexer, MAX_BUFFER_BYTES, Scalar, Script, ScriptBuffer, ScriptBuilder, ScriptError,
     ScriptProblem, ShaderFormat, ShaderText, Tolerance,
 };
 
@@ -396,13 +398,13 @@ impl AmberParser<'_> {
                 tolerances.push(tolerance);
             }
         }
-        let comparator = match self.lexer.word("a comparator")? {
-            "EQ" => Comparator::Equal,
-            "NE" => Comparator::NotEqual,
-            "LT" => Comparator::Less,
-            "LE" => Comparator::LessOrEqual,
-            "GT" => Comparator::Greater,
-            "GE" => Comparator::GreaterOrEqual,
+        let comparison = match self.lexer.word("a comparison")? {
+            "EQ" => Comparison::Equal,
+            "NE" => Comparison::NotEqual,
+            "LT" => Comparison::Less,
+            "LE" => Comparison::LessOrEqual,
+            "GT" => Comparison::Greater,
+            "GE" => Comparison::GreaterOrEqual,
             other => return Err(self.unsupported(format!("EXPECT {name} IDX {offset} {other}"))),
         };
         let values = self.lexer.numbers();
@@ -411,7 +413,7 @@ impl AmberParser<'_> {
             return Err(self.lexer.unexpected("a value"));
         }
         let place = (&buffer.ty, offset);
-        let expected = self.builder.expect_values(&buffer, place, comparator, &values, &tolerances);
+        let expected = self.builder.expect_values(&buffer, place, comparison, &values, &tolerances);
         self.placed(expected)
     }
 }

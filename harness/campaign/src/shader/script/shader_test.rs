@@ -3,8 +3,10 @@
 //! The commands are those of vkrunner's README and of `docs/vk_script.md` of Amber. A test has one `compute`; probes
 //! follow it.
 
+use litmus::Comparison;
+
 use super::{
-    Comparator, DataType, Lexer, MAX_BUFFER_BYTES, Scalar, Script, ScriptBuffer, ScriptBuilder, ScriptError,
+    DataType, Lexer, MAX_BUFFER_BYTES, Scalar, Script, ScriptBuffer, ScriptBuilder, ScriptError,
     ScriptProblem, ShaderFormat, ShaderText, Tolerance,
 };
 
@@ -223,15 +225,15 @@ impl TestParser<'_> {
         let (set, binding) = self.descriptor()?;
         let buffer = self.placed(self.builder.buffer(&format!("{set}:{binding}")).cloned())?;
         let offset = self.lexer.number()?;
-        let word = self.lexer.word("a comparator")?;
-        let comparator = match word {
-            "==" | "~=" => Comparator::Equal,
-            "!=" => Comparator::NotEqual,
-            "<" => Comparator::Less,
-            "<=" => Comparator::LessOrEqual,
-            ">" => Comparator::Greater,
-            ">=" => Comparator::GreaterOrEqual,
-            _ => return Err(self.lexer.unexpected("a comparator such as `==`")),
+        let word = self.lexer.word("a comparison")?;
+        let comparison = match word {
+            "==" | "~=" => Comparison::Equal,
+            "!=" => Comparison::NotEqual,
+            "<" => Comparison::Less,
+            "<=" => Comparison::LessOrEqual,
+            ">" => Comparison::Greater,
+            ">=" => Comparison::GreaterOrEqual,
+            _ => return Err(self.lexer.unexpected("a comparison such as `==`")),
         };
         let values = self.lexer.numbers();
         if values.is_empty() {
@@ -239,7 +241,7 @@ impl TestParser<'_> {
             return Err(self.lexer.unexpected("a value"));
         }
         let tolerances = if word == "~=" { self.tolerances.clone() } else { Vec::new() };
-        let expected = self.builder.expect_values(&buffer, (&ty, offset), comparator, &values, &tolerances);
+        let expected = self.builder.expect_values(&buffer, (&ty, offset), comparison, &values, &tolerances);
         self.placed(expected)
     }
 }

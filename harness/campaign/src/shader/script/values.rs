@@ -4,6 +4,7 @@
 //! its positive part and one for its negative part, whose bits ascend with the magnitude of floats.
 
 use arithmetic::{float_from_bits, float_to_bits};
+use litmus::Comparison;
 use spirv_reader::annotations::{Formula, FormulaTerm};
 
 use super::{MAX_BUFFER_BYTES, ScriptProblem};
@@ -25,17 +26,6 @@ pub struct DataType {
     pub columns: u32,
     /// True for the layout of uniform blocks, with elements and columns of multiples of 16 bytes.
     pub is_std140: bool,
-}
-
-/// A comparison of a value with an expected one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Comparator {
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
 }
 
 /// The largest difference of equal floats.
@@ -279,7 +269,7 @@ fn first_of(end: u64, condition: impl Fn(u64) -> bool) -> u64 {
 pub(crate) fn compare_value(
     scalar: Scalar,
     term: FormulaTerm,
-    comparator: Comparator,
+    comparison: Comparison,
     text: &str,
     tolerance: Option<Tolerance>,
 ) -> Result<Formula, ScriptProblem> {
@@ -287,24 +277,17 @@ pub(crate) fn compare_value(
     let equal = |sign| Formula::Compare(term.clone(), sign, FormulaTerm::Number(bits as i64));
     let ranges = match scalar {
         Scalar::Unsigned(_) => {
-            return Ok(equal(match comparator {
-                Comparator::Equal => "==",
-                Comparator::NotEqual => "!=",
-                Comparator::Less => "<",
-                Comparator::LessOrEqual => "<=",
-                Comparator::Greater => ">",
-                Comparator::GreaterOrEqual => ">=",
-            }));
+            return Ok(equal(comparison.sign()));
         }
         Scalar::Signed(width) => {
             let value = i128::from((bits << (64 - width)) as i64 >> (64 - width));
             let smallest = -(1_i128 << (width - 1));
-            let (low, high) = match comparator {
-                Comparator::Equal | Comparator::NotEqual => (value, value),
-                Comparator::Less => (smallest, value - 1),
-                Comparator::LessOrEqual => (smallest, value),
-                Comparator::Greater => (value + 1, -smallest - 1),
-                Comparator::GreaterOrEqual => (value, -smallest - 1),
+            let (low, high) = match comparison {
+                Comparison::Equal | Comparison::NotEqual => (value, value),
+                Comparison::Less => (smallest, value - 1),
+                Comparison::LessOrEqual => (smallest, value),
+                Comparison::Greater => (value + 1, -smallest - 1),
+                Comparison::GreaterOrEqual => (value, -smallest - 1),
             };
             let mask = u64::MAX >> (64 - width);
             [(low.max(0), high), (low, high.min(-1))]
@@ -320,12 +303,12 @@ pub(crate) fn compare_value(
                 (_, true) => value.next_up(),
                 (_, false) => value.next_down(),
             };
-            let (low, high) = match comparator {
-                Comparator::Equal | Comparator::NotEqual => (value - near, value + near),
-                Comparator::Less => (f64::NEG_INFINITY, next(value, false)),
-                Comparator::LessOrEqual => (f64::NEG_INFINITY, value),
-                Comparator::Greater => (next(value, true), f64::INFINITY),
-                Comparator::GreaterOrEqual => (value, f64::INFINITY),
+            let (low, high) = match comparison {
+                Comparison::Equal | Comparison::NotEqual => (value - near, value + near),
+                Comparison::Less => (f64::NEG_INFINITY, next(value, false)),
+                Comparison::LessOrEqual => (f64::NEG_INFINITY, value),
+                Comparison::Greater => (next(value, true), f64::INFINITY),
+                Comparison::GreaterOrEqual => (value, f64::INFINITY),
             };
             let bits = |value: f64| float_to_bits(value, width);
             let positive = (high >= 0.0).then(|| (bits(low.max(0.0).abs()), bits(high.abs())));
@@ -335,7 +318,7 @@ pub(crate) fn compare_value(
     };
     let ranges = ranges.into_iter().flatten();
     let within = Formula::Or(ranges.map(|range| within_range(&term, range)).collect());
-    Ok(if comparator == Comparator::NotEqual { Formula::Not(Box::new(within)) } else { within })
+    Ok(if comparison == Comparison::NotEqual { Formula::Not(Box::new(within)) } else { within })
 }
 
 #[cfg(test)]
@@ -362,10 +345,10 @@ mod tests {
 
     #[test]
     fn claims_about_bits_are_comparisons_of_values() {
-        use Comparator::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
-        let comparators = [Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual];
+        use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
+        let comparisons = [Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual];
         let term = || FormulaTerm::Number(0);
-        let expected = |comparator, order: Option<std::cmp::Ordering>| match comparator {
+        let expected = |comparison, order: Option<std::cmp::Ordering>| match comparison {
             Equal => order.is_some_and(std::cmp::Ordering::is_eq),
             NotEqual => !order.is_some_and(std::cmp::Ordering::is_eq),
             Less => order.is_some_and(std::cmp::Ordering::is_lt),
@@ -376,28 +359,28 @@ mod tests {
         let floats =
             [-1.5_f32, -0.0, 0.0, 1.0e-45, 2.0, f32::MAX, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
         let integers = [i8::MIN, -2, -1, 0, 1, 5, i8::MAX];
-        for comparator in comparators {
+        for comparison in comparisons {
             for left in floats {
                 for right in floats.iter().filter(|right| right.is_finite()) {
                     let text = format!("{right:?}");
-                    let claim = compare_value(Scalar::Float(32), term(), comparator, &text, None).unwrap();
-                    let is_expected = expected(comparator, left.partial_cmp(right));
+                    let claim = compare_value(Scalar::Float(32), term(), comparison, &text, None).unwrap();
+                    let is_expected = expected(comparison, left.partial_cmp(right));
                     assert_eq!(
                         holds(&claim, left.to_bits().into()),
                         is_expected,
-                        "{left} {comparator:?} {right}"
+                        "{left} {comparison:?} {right}"
                     );
                 }
             }
             for left in integers {
                 for right in integers {
                     let text = right.to_string();
-                    let claim = compare_value(Scalar::Signed(8), term(), comparator, &text, None).unwrap();
-                    let is_expected = expected(comparator, Some(left.cmp(&right)));
+                    let claim = compare_value(Scalar::Signed(8), term(), comparison, &text, None).unwrap();
+                    let is_expected = expected(comparison, Some(left.cmp(&right)));
                     assert_eq!(
                         holds(&claim, (left as u8).into()),
                         is_expected,
-                        "{left} {comparator:?} {right}"
+                        "{left} {comparison:?} {right}"
                     );
                 }
             }
