@@ -285,7 +285,7 @@ pub fn print_command_line_error(error: &clap::Error) {
     }
 }
 
-/// Describes an argument that is no number, and which numbers are expected.
+/// Describes an argument that is not a number, and the expected numbers.
 fn describe_number_error(error: &clap::Error) -> Option<String> {
     let source = std::error::Error::source(error)?.downcast_ref::<ParseIntError>()?;
     let expected = match source.kind() {

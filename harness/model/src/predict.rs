@@ -170,7 +170,7 @@ impl BoundedTest<'_> {
     ///
     /// A portfolio: outcomes are listed if few steps suffice. Otherwise races and question are decided first,
     /// which is often far cheaper, and outcomes are listed with the rest of the budget. If that fails, or if only
-    /// the decision holds beyond the loop bound, there is no list.
+    /// the decision holds beyond the loop bound, no outcomes are listed.
     fn find_outcomes(
         self,
         strategy: ExplorationStrategy,

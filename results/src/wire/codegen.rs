@@ -133,7 +133,7 @@ pub struct CodegenOrdered {
 }
 
 closed_enum! {
-    /// Whether code implements an order; the last one of several parts decides.
+    /// The verdict on an order in machine code; the last one of several parts decides.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum CodegenOrderVerdict {
@@ -265,7 +265,7 @@ pub struct CodegenExploreLine {
 }
 
 closed_enum! {
-    /// Whether machine code can produce a forbidden outcome.
+    /// The verdict on forbidden outcomes of machine code.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum CodegenExploreVerdict {

@@ -30,7 +30,7 @@ pub struct ClauseRow {
     pub anchor: Option<String>,
     /// The clause in short.
     pub statement: String,
-    /// How the model treats it.
+    /// The treatment of the clause by the model.
     pub disposition: DispositionWord,
     /// The cat statements that encode it, as `file:line name`, and the built-in sets and relations that do.
     pub statements: Vec<String>,
@@ -41,7 +41,7 @@ pub struct ClauseRow {
 }
 
 closed_enum! {
-    /// How the model treats a clause.
+    /// The treatment of a clause by a model.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum DispositionWord {

@@ -26,7 +26,7 @@ pub struct ShaderRun {
     pub judged: bool,
     /// Why the contents are not judged; null if they are.
     pub why: Option<String>,
-    /// Whether the source is right in its language, and only the module of its compiler is undefined.
+    /// True if the source is right in its language, and only the module of its compiler is undefined.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_right_in_language: bool,
     /// The buffers, with their contents before each dispatch.

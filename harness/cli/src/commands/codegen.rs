@@ -206,8 +206,8 @@ type LinePrinter<'a> = &'a dyn Fn(&mut Printer, &[CodegenLine]) -> Result<(), Fa
 /// Receives the lines of a device.
 type LineSink<'a> = &'a mut dyn FnMut(&str, Vec<CodegenLine>) -> Result<(), Failure>;
 
-/// Prints the lines that `compile` delivers for each device, and their totals. An order that no table covers
-/// has no answer if orders are asked for.
+/// Prints the lines that `compile` delivers for each device, and their totals. If orders
+/// are requested, one that no table covers is an order without an answer.
 fn print_lines_of_devices(
     mut printer: Printer,
     compile: impl FnOnce(LineSink<'_>) -> Result<(), Failure>,
