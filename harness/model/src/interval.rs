@@ -227,65 +227,37 @@ impl<M: Matrix> Bounds<M> {
 
     #[inline]
     fn evaluate_node(&mut self, id: NodeId, node: PlanNode, must: bool, may: bool) {
-        let n = self.n;
-        let (lower, upper) = (|id| Some(self.must(id)), |id| Some(self.may(id)));
-        let set = |value: &CatValue<M>| value.as_set().unwrap_or_else(M::Set::empty);
-        let (new_must, new_may) = match node {
-            // A subtracted or complemented operand contributes its opposite bound.
-            PlanNode::SetDifference(a, b) => (
-                must.then(|| CatValue::Set(set(self.must(a)).difference(set(self.may(b))))),
-                may.then(|| CatValue::Set(set(self.may(a)).difference(set(self.must(b))))),
-            ),
-            PlanNode::SetComplement(a) => (
-                must.then(|| CatValue::Set(set(self.may(a)).complement(n))),
-                may.then(|| CatValue::Set(set(self.must(a)).complement(n))),
-            ),
-            PlanNode::Difference(a, b) => {
-                let less = |a: &CatValue<M>, b: &CatValue<M>| {
-                    Some(CatValue::Relation(a.as_relation()?.difference(b.as_relation()?)))
-                };
-                (
-                    // Difference is antitone in its second operand, so that operand contributes its
-                    // opposite bound.
-                    if must { less(self.must(a), self.may(b)) } else { None },
-                    if may { less(self.may(a), self.must(b)) } else { None },
-                )
-            }
-            PlanNode::Complement(a) => {
-                let others = |a: &CatValue<M>| Some(CatValue::Relation(a.as_relation()?.complement(n)));
-                (if must { others(self.may(a)) } else { None }, if may { others(self.must(a)) } else { None })
-            }
-            PlanNode::Immediate(a) => {
-                // A pair is certainly immediate if no completion has an intermediate event, so the
-                // certain pairs exclude the possible paths and vice versa.
-                let steps = |kept: &CatValue<M>, around: &CatValue<M>| {
-                    let around = around.as_relation()?;
-                    Some(CatValue::Relation(kept.as_relation()?.difference(&around.compose(&around.plus()))))
-                };
-                (
-                    if must { steps(self.must(a), self.may(a)) } else { None },
-                    if may { steps(self.may(a), self.must(a)) } else { None },
-                )
-            }
-            // Every other operation is monotone in its operands.
-            node => (
-                if must {
-                    self.certain_value(node).or_else(|| apply_node_with(node, lower, n))
-                } else {
-                    None
-                },
-                if may { apply_node_with(node, upper, n) } else { None },
-            ),
-        };
         let index = id.to_index();
-        if let Some(value) = new_must {
+        if must && let Some(value) = self.compute_bound(node, true) {
             self.must[index] = value;
         }
-        if let Some(value) = new_may
+        if may
             && index >= self.first_dynamic
+            && let Some(value) = self.compute_bound(node, false)
         {
             self.may[index - self.first_dynamic] = value;
         }
+    }
+
+    /// Computes the lower or the upper bound of a node from the bounds of its operands.
+    #[inline(always)]
+    fn compute_bound(&self, node: PlanNode, is_lower: bool) -> Option<CatValue<M>> {
+        if let PlanNode::Immediate(a) = node {
+            // A pair is certainly immediate if no completion has an intermediate event, so the
+            // certain pairs exclude the possible paths and vice versa.
+            let bounds = [self.must(a).as_relation()?, self.may(a).as_relation()?];
+            let [pairs, paths] = if is_lower { bounds } else { [bounds[1], bounds[0]] };
+            return Some(CatValue::Relation(pairs.difference(&paths.compose(&paths.plus()))));
+        }
+        if is_lower && let Some(value) = self.certain_value(node) {
+            return Some(value);
+        }
+        // Every operation is monotone or antitone in each operand; the latter contributes its opposite bound.
+        let bound = |id| match is_lower != node.is_antitone_in(id) {
+            true => Some(self.must(id)),
+            false => Some(self.may(id)),
+        };
+        apply_node_with(node, bound, self.n)
     }
 }
 
@@ -302,12 +274,11 @@ fn request_operands(node: PlanNode, requested: &mut Requests, index: usize) {
     if !must && !may {
         return;
     }
-    for (position, operand) in node.operand_nodes().enumerate() {
+    for operand in node.operand_nodes() {
         let needed = match node {
-            // Antitone operands swap the requested bounds.
-            PlanNode::SetDifference(..) | PlanNode::Difference(..) if position == 1 => (may, must),
-            PlanNode::SetComplement(_) | PlanNode::Complement(_) => (may, must),
             PlanNode::Immediate(_) => (true, true),
+            // Antitone operands swap the requested bounds.
+            _ if node.is_antitone_in(operand) => (may, must),
             _ => (must, may),
         };
         add_request(&mut requested[operand.to_index()], needed);

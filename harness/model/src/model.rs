@@ -22,7 +22,7 @@ use crate::flags::Flags;
 use crate::prepared::ModelPlans;
 use crate::quick::QuickMap;
 use crate::skeleton::{BASE_RELATIONS, BASE_SETS, ExecutionSemantics};
-use crate::supported::{LanguageExtension, instruction_scopes, required_extension};
+use crate::supported::{instruction_scopes, required_extension};
 use crate::system::TestFeatures;
 
 /// Limit of prepared event structures per test; further ones have the same facts.
@@ -255,14 +255,17 @@ impl Model {
         features: TestFeatures,
     ) -> Result<Arc<ModelPlans>, PredictError> {
         // The four storage classes occupy the low bits.
-        let kind = u16::from(classes.0) | (features.to_bits() << 4);
+        let kind = u16::from(classes.0) | (features.0 << 4);
         if let Ok(plans) = self.plans.lock()
             && let Some(compiled) = plans.get(&kind)
         {
             return Ok(compiled.clone());
         }
         let (vocabulary, families) = (vocabulary(), class_families(classes, features));
-        let extended = features.undefined.then(|| cat::with_uninitialised_reads(&self.ast)).transpose();
+        let extended = features
+            .contains(TestFeatures::UNDEFINED)
+            .then(|| cat::with_uninitialised_reads(&self.ast))
+            .transpose();
         let extended = extended.map_err(PredictError::Model)?;
         let ast = extended.as_ref().unwrap_or(&self.ast);
         let mut plan = cat::compile(ast, &vocabulary, &families).map_err(PredictError::Model)?;
@@ -345,28 +348,22 @@ fn features_of(test: &Test) -> TestFeatures {
         Observable::Register(..) => false,
     };
     let aliases = test.locations.iter().any(|location| matches!(location.init, LocationInit::AliasOf(_)));
-    let mut features = TestFeatures {
-        parts: aliases && test.observables().iter().any(is_partial),
-        undefined: test.has_undefined_locations(),
-        sequential: test.has_sequential_operations(),
-        ..TestFeatures::default()
-    };
+    let mut features = TestFeatures::default();
+    features.add_if(TestFeatures::PARTS, aliases && test.observables().iter().any(is_partial));
+    features.add_if(TestFeatures::UNDEFINED, test.has_undefined_locations());
+    features.add_if(TestFeatures::SEQUENTIAL, test.has_sequential_operations());
     for thread in &test.threads {
-        features.hosts |= thread.place == ThreadPlace::Host;
+        features.add_if(TestFeatures::HOSTS, thread.place == ThreadPlace::Host);
         for instruction in &thread.instructions {
             let kind = &instruction.kind;
-            features.vectors |= kind.access().is_some_and(MemoryAccess::is_vector);
-            match required_extension(test, kind) {
-                Some(LanguageExtension::Api) => features.hosts = true,
-                Some(LanguageExtension::ShaderCall) => features.calls = true,
-                Some(LanguageExtension::Interlock) => features.interlock = true,
-                Some(LanguageExtension::Part) => features.parts = true,
-                Some(LanguageExtension::SplitBarrier) => features.split_barriers = true,
-                None => {}
+            let is_vector = kind.access().is_some_and(MemoryAccess::is_vector);
+            features.add_if(TestFeatures::VECTORS, is_vector);
+            if let Some(extension) = required_extension(test, kind) {
+                features.add_if(extension.feature, true);
             }
             for scope in instruction_scopes(kind) {
-                features.calls |= scope == Scope::ShaderCall;
-                features.interlock |= scope == Scope::FragmentInterlock;
+                features.add_if(TestFeatures::CALLS, scope == Scope::ShaderCall);
+                features.add_if(TestFeatures::INTERLOCK, scope == Scope::FragmentInterlock);
             }
         }
     }

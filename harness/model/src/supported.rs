@@ -9,7 +9,8 @@ use litmus::{
 
 use crate::cells::Extent;
 use crate::skeleton::{ExecutionSemantics, MAX_EVENTS, MAX_QUORUM_BARRIERS, MAX_THREADS};
-use crate::{PredictError, system, wgsl};
+use crate::system::{self, TestFeatures};
+use crate::{PredictError, wgsl};
 
 /// Refuses tests that the engine cannot execute or that use features the model does not define.
 pub(crate) fn check_supported(test: &Test, semantic: ExecutionSemantics) -> Result<(), PredictError> {
@@ -59,7 +60,7 @@ pub(crate) fn check_supported(test: &Test, semantic: ExecutionSemantics) -> Resu
                 return refuse(what);
             }
             if let Some(what) = extension.filter(|_| !semantic.has_full_language) {
-                return refuse(what.refusal_reason());
+                return refuse(what.refusal_reason);
             }
             for scope in instruction_scopes(kind) {
                 match scope {
@@ -133,42 +134,32 @@ fn is_partial(test: &Test, access: &MemoryAccess) -> bool {
 }
 
 /// A feature that only models of the complete language support.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LanguageExtension {
-    /// Access masks and host operations.
-    Api,
-    /// Shader calls.
-    ShaderCall,
-    /// Interlocked sections.
-    Interlock,
-    /// Accesses to a part of a location.
-    Part,
-    /// Halves of split barriers.
-    SplitBarrier,
-}
-
-impl LanguageExtension {
-    /// Returns the text with which the feature is refused.
-    pub(crate) fn refusal_reason(self) -> &'static str {
-        match self {
-            LanguageExtension::Api => "access masks and operations of the host under this model",
-            LanguageExtension::ShaderCall => "shader calls under this model",
-            LanguageExtension::Interlock => "interlocked sections under this model",
-            LanguageExtension::Part => "accesses to a part of a location under this model",
-            LanguageExtension::SplitBarrier => "split barriers under this model",
-        }
-    }
+pub(crate) struct LanguageExtension {
+    pub(crate) feature: TestFeatures,
+    /// The text with which other models refuse it.
+    pub(crate) refusal_reason: &'static str,
 }
 
 /// Returns the feature that an instruction needs beyond the common language.
 pub(crate) fn required_extension(test: &Test, kind: &InstructionKind) -> Option<LanguageExtension> {
+    let needs = |feature, refusal_reason| Some(LanguageExtension { feature, refusal_reason });
     match kind {
-        InstructionKind::Access(access) => is_partial(test, access).then_some(LanguageExtension::Part),
-        InstructionKind::System(operation) => (!operation.is_unmasked()).then_some(LanguageExtension::Api),
-        InstructionKind::ShaderCall(_) => Some(LanguageExtension::ShaderCall),
-        InstructionKind::Interlock(_) => Some(LanguageExtension::Interlock),
-        InstructionKind::SplitBarrier(_) => Some(LanguageExtension::SplitBarrier),
-        InstructionKind::Fence { .. }
+        InstructionKind::Access(access) if is_partial(test, access) => {
+            needs(TestFeatures::PARTS, "accesses to a part of a location under this model")
+        }
+        InstructionKind::System(operation) if !operation.is_unmasked() => {
+            needs(TestFeatures::HOSTS, "access masks and operations of the host under this model")
+        }
+        InstructionKind::ShaderCall(_) => needs(TestFeatures::CALLS, "shader calls under this model"),
+        InstructionKind::Interlock(_) => {
+            needs(TestFeatures::INTERLOCK, "interlocked sections under this model")
+        }
+        InstructionKind::SplitBarrier(_) => {
+            needs(TestFeatures::SPLIT_BARRIERS, "split barriers under this model")
+        }
+        InstructionKind::Access(_)
+        | InstructionKind::System(_)
+        | InstructionKind::Fence { .. }
         | InstructionKind::ControlBarrier(_)
         | InstructionKind::Subgroup(_)
         | InstructionKind::Compute(_)

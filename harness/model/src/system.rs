@@ -296,67 +296,54 @@ fn queue_family_refusal(test: &Test) -> Option<&'static str> {
     None
 }
 
-/// The features that a test uses; base sets and relations of unused features are removed from its plan.
+/// The features that a test uses, as bits; base sets and relations of unused features are removed from its plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TestFeatures {
-    /// Threads of the host, access masks.
-    pub(crate) hosts: bool,
-    /// Accesses to a part of a location.
-    pub(crate) parts: bool,
-    /// Accesses of several components.
-    pub(crate) vectors: bool,
-    /// Shader calls and their scope.
-    pub(crate) calls: bool,
-    /// Interlocked sections and their scope.
-    pub(crate) interlock: bool,
-    /// Halves of split barriers.
-    pub(crate) split_barriers: bool,
-    /// Undefined initial values.
-    pub(crate) undefined: bool,
-    /// Sequentially consistent operations.
-    pub(crate) sequential: bool,
-}
+pub struct TestFeatures(pub(crate) u16);
+
+/// Each feature with the base sets and relations that are empty without it.
+const FEATURE_BASES: [(TestFeatures, &[&str]); 8] = [
+    (TestFeatures::HOSTS, &["HOST", "NONCOHERENT", "DOMDEVICE", "DOMHOST", "AVHOST", "VISHOST", "uncovered"]),
+    (TestFeatures::PARTS, &["part", "partial"]),
+    (TestFeatures::VECTORS, &["component"]),
+    (TestFeatures::CALLS, &["CALL", "scall", "sco"]),
+    (TestFeatures::INTERLOCK, &["FI", "sfi", "interlock"]),
+    (TestFeatures::SPLIT_BARRIERS, &["ARRIVE", "WAIT", "syncsplit", "round"]),
+    (TestFeatures::UNDEFINED, &["UW"]),
+    (TestFeatures::SEQUENTIAL, &["SEQCST"]),
+];
 
 impl TestFeatures {
+    /// Threads of the host, access masks.
+    pub(crate) const HOSTS: TestFeatures = TestFeatures(1);
+    /// Accesses to a part of a location.
+    pub(crate) const PARTS: TestFeatures = TestFeatures(1 << 1);
+    /// Accesses of several components.
+    pub(crate) const VECTORS: TestFeatures = TestFeatures(1 << 2);
+    /// Shader calls and their scope.
+    pub(crate) const CALLS: TestFeatures = TestFeatures(1 << 3);
+    /// Interlocked sections and their scope.
+    pub(crate) const INTERLOCK: TestFeatures = TestFeatures(1 << 4);
+    /// Halves of split barriers.
+    pub(crate) const SPLIT_BARRIERS: TestFeatures = TestFeatures(1 << 5);
+    /// Undefined initial values.
+    pub(crate) const UNDEFINED: TestFeatures = TestFeatures(1 << 6);
+    /// Sequentially consistent operations.
+    pub(crate) const SEQUENTIAL: TestFeatures = TestFeatures(1 << 7);
     /// All features.
-    pub(crate) const ALL: TestFeatures = TestFeatures {
-        hosts: true,
-        parts: true,
-        vectors: true,
-        calls: true,
-        interlock: true,
-        split_barriers: true,
-        undefined: true,
-        sequential: true,
-    };
+    pub(crate) const ALL: TestFeatures = TestFeatures(0xff);
+
+    /// Adds a feature if the test uses it.
+    pub(crate) fn add_if(&mut self, feature: TestFeatures, is_used: bool) {
+        self.0 |= if is_used { feature.0 } else { 0 };
+    }
+
+    pub(crate) fn contains(self, feature: TestFeatures) -> bool {
+        self.0 & feature.0 != 0
+    }
 
     /// Returns the base sets and relations that are empty in every execution.
     pub fn absent_bases(self) -> impl Iterator<Item = &'static str> {
-        let names: [(bool, &[&str]); 8] = [
-            (self.hosts, &["HOST", "NONCOHERENT", "DOMDEVICE", "DOMHOST", "AVHOST", "VISHOST", "uncovered"]),
-            (self.parts, &["part", "partial"]),
-            (self.vectors, &["component"]),
-            (self.calls, &["CALL", "scall", "sco"]),
-            (self.interlock, &["FI", "sfi", "interlock"]),
-            (self.split_barriers, &["ARRIVE", "WAIT", "syncsplit", "round"]),
-            (self.undefined, &["UW"]),
-            (self.sequential, &["SEQCST"]),
-        ];
-        names.into_iter().filter(|(present, _)| !present).flat_map(|(_, names)| names.iter().copied())
-    }
-
-    /// Returns the features as a bit set below 256.
-    pub(crate) fn to_bits(self) -> u16 {
-        let all = [
-            self.hosts,
-            self.parts,
-            self.calls,
-            self.interlock,
-            self.vectors,
-            self.split_barriers,
-            self.undefined,
-            self.sequential,
-        ];
-        all.iter().enumerate().fold(0, |bits, (index, present)| bits | (u16::from(*present) << index))
+        let absent = FEATURE_BASES.into_iter().filter(move |(feature, _)| !self.contains(*feature));
+        absent.flat_map(|(_, names)| names.iter().copied())
     }
 }

@@ -164,7 +164,7 @@ fn names_of_a_plan() {
     assert_eq!(plan.find_definition("order"), Some(order));
     assert_eq!(plan.find_definition("po"), None);
     assert_eq!(plan.name_of(first), Some("hb"));
-    let cat::PlanNode::Union(po, _) = plan.node_at(first) else {
+    let cat::PlanNode::Union(_, po, _) = plan.node_at(first) else {
         panic!("hb is {:?}", plan.node_at(first));
     };
     assert_eq!(plan.name_of(po), Some("po"));
@@ -183,7 +183,10 @@ fn known_emptiness_simplifies() {
     let plan = compile(&model, &ClassFamilies { absent, ..ClassFamilies::default() });
     assert_eq!(plan.name_of(plan.find_definition("hb").unwrap()), Some("hb"));
     assert_eq!(plan.nodes.len(), 2);
-    assert_eq!(plan.node_at(plan.find_definition("chain").unwrap()), cat::PlanNode::Empty);
+    assert_eq!(
+        plan.node_at(plan.find_definition("chain").unwrap()),
+        cat::PlanNode::Empty(cat::NodeKind::Relation)
+    );
 }
 
 /// Tokens of the language, valid and invalid.

@@ -83,7 +83,7 @@ pub fn compile(
                             ..
                         }) => node,
                         BoundName::Value(LoweredTerm { value: TypedNode::Zero, .. }) => {
-                            compiler.graph.intern_node(PlanNode::Empty)
+                            compiler.graph.intern_node(PlanNode::Empty(NodeKind::Relation))
                         }
                         _ => continue,
                     };

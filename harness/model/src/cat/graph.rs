@@ -8,6 +8,10 @@ use super::plan::{BaseReference, NameId, NodeId, NodeKind, PlanNode, StatementId
 use super::vocabulary::{ClassFamilies, Membership, Vocabulary};
 use crate::quick::QuickMap;
 
+const EMPTY_SET: PlanNode = PlanNode::Empty(NodeKind::Set);
+const EMPTY_RELATION: PlanNode = PlanNode::Empty(NodeKind::Relation);
+const ALL_EVENTS: PlanNode = PlanNode::Full(NodeKind::Set);
+
 pub(crate) struct ExpressionGraph<'a> {
     vocabulary: &'a Vocabulary,
     families: &'a ClassFamilies,
@@ -75,7 +79,7 @@ impl<'a> ExpressionGraph<'a> {
     /// A base set or relation.
     pub(crate) fn base_node(&mut self, name: &str, kind: NodeKind) -> NodeId {
         if self.families.absent.iter().any(|absent| absent == name) {
-            return self.intern_node(PlanNode::new_empty(kind));
+            return self.intern_node(PlanNode::Empty(kind));
         }
         self.leaf_node(name, kind, None)
     }
@@ -96,12 +100,12 @@ impl<'a> ExpressionGraph<'a> {
             // An event has only the storage classes that occur in the program. A set that requires
             // an absent class is empty.
             Membership::Any => mask & present,
-            Membership::All if mask & !present != 0 => return self.intern_node(PlanNode::EmptySet),
-            Membership::All if mask == 0 => return self.intern_node(PlanNode::Universe),
+            Membership::All if mask & !present != 0 => return self.intern_node(EMPTY_SET),
+            Membership::All if mask == 0 => return self.intern_node(ALL_EVENTS),
             Membership::All => mask,
         };
         if mask == 0 || self.families.absent.iter().any(|absent| absent == name) {
-            return self.intern_node(PlanNode::EmptySet);
+            return self.intern_node(EMPTY_SET);
         }
         let base = BaseReference { name: self.name_id(name), mask: Some(mask) };
         self.intern_node(PlanNode::BaseSet(base))
@@ -110,14 +114,10 @@ impl<'a> ExpressionGraph<'a> {
     /// Returns the node of an operation, or a cheaper node of equal value.
     pub(crate) fn simplify(&mut self, node: PlanNode) -> NodeId {
         match node {
-            PlanNode::SetUnion(..)
-            | PlanNode::SetIntersection(..)
-            | PlanNode::SetDifference(..)
-            | PlanNode::SetComplement(_) => self.simplify_set(node),
             PlanNode::Union(..)
             | PlanNode::Intersection(..)
             | PlanNode::Difference(..)
-            | PlanNode::Complement(_) => self.simplify_relation(node),
+            | PlanNode::Complement(..) => self.simplify_boolean(node),
             PlanNode::Domain(_) | PlanNode::Range(_) | PlanNode::IdentityOn(_) | PlanNode::Product(..) => {
                 self.simplify_conversion(node)
             }
@@ -144,50 +144,6 @@ impl<'a> ExpressionGraph<'a> {
             .then(|| (name.clone(), first, second))
     }
 
-    fn simplify_set(&mut self, node: PlanNode) -> NodeId {
-        match node {
-            PlanNode::SetUnion(a, b) => match (self.node(a), self.node(b)) {
-                _ if a == b => a,
-                (PlanNode::EmptySet, _) | (_, PlanNode::Universe) => b,
-                (_, PlanNode::EmptySet) | (PlanNode::Universe, _) => a,
-                (first, second) => match self.matching_indexed_sets(first, second, Membership::Any) {
-                    // `SC(a) | SC(b)` is `SC(a | b)`: an event of any of the classes.
-                    Some((name, first, second)) => self.indexed_set(&name, Membership::Any, first | second),
-                    // Operands of commutative operations are sorted, so that `a | b` and `b | a` share
-                    // one node.
-                    None => self.intern_node(PlanNode::SetUnion(a.min(b), a.max(b))),
-                },
-            },
-            PlanNode::SetIntersection(a, b) => match (self.node(a), self.node(b)) {
-                _ if a == b => a,
-                (PlanNode::EmptySet, _) | (_, PlanNode::Universe) => a,
-                (_, PlanNode::EmptySet) | (PlanNode::Universe, _) => b,
-                (_, PlanNode::SetComplement(c)) => self.simplify(PlanNode::SetDifference(a, c)),
-                (PlanNode::SetComplement(c), _) => self.simplify(PlanNode::SetDifference(b, c)),
-                (first, second) => match self.matching_indexed_sets(first, second, Membership::All) {
-                    // `SEM(a) & SEM(b)` is `SEM(a | b)`: an operation with all of the semantics.
-                    Some((name, first, second)) => self.indexed_set(&name, Membership::All, first | second),
-                    None => self.intern_node(PlanNode::SetIntersection(a.min(b), a.max(b))),
-                },
-            },
-            PlanNode::SetDifference(a, b) => match (self.node(a), self.node(b)) {
-                _ if a == b => self.intern_node(PlanNode::EmptySet),
-                (_, PlanNode::Universe) => self.intern_node(PlanNode::EmptySet),
-                (PlanNode::EmptySet, _) | (_, PlanNode::EmptySet) => a,
-                (PlanNode::Universe, _) => self.simplify(PlanNode::SetComplement(b)),
-                (_, PlanNode::SetComplement(c)) => self.simplify(PlanNode::SetIntersection(a, c)),
-                _ => self.intern_node(node),
-            },
-            PlanNode::SetComplement(a) => match self.node(a) {
-                PlanNode::EmptySet => self.intern_node(PlanNode::Universe),
-                PlanNode::Universe => self.intern_node(PlanNode::EmptySet),
-                PlanNode::SetComplement(b) => b,
-                _ => self.intern_node(node),
-            },
-            _ => self.intern_node(node),
-        }
-    }
-
     /// Operations between sets and relations.
     fn simplify_conversion(&mut self, node: PlanNode) -> NodeId {
         match node {
@@ -197,10 +153,10 @@ impl<'a> ExpressionGraph<'a> {
                     _ => [PlanNode::Range, PlanNode::Domain],
                 };
                 match self.node(r) {
-                    PlanNode::Empty => self.intern_node(PlanNode::EmptySet),
+                    PlanNode::Empty(_) => self.intern_node(EMPTY_SET),
                     // Reflexive relations relate every event.
-                    PlanNode::Identity | PlanNode::Full | PlanNode::Star(_) | PlanNode::Optional(_) => {
-                        self.intern_node(PlanNode::Universe)
+                    PlanNode::Identity | PlanNode::Full(_) | PlanNode::Star(_) | PlanNode::Optional(_) => {
+                        self.intern_node(ALL_EVENTS)
                     }
                     PlanNode::IdentityOn(s) => s,
                     PlanNode::Inverse(a) => self.simplify(other(a)),
@@ -210,60 +166,73 @@ impl<'a> ExpressionGraph<'a> {
                 }
             }
             PlanNode::IdentityOn(s) => match self.node(s) {
-                PlanNode::EmptySet => self.intern_node(PlanNode::Empty),
-                PlanNode::Universe => self.intern_node(PlanNode::Identity),
+                PlanNode::Empty(_) => self.intern_node(EMPTY_RELATION),
+                PlanNode::Full(_) => self.intern_node(PlanNode::Identity),
                 _ => self.intern_node(node),
             },
             PlanNode::Product(s, t) => match (self.node(s), self.node(t)) {
-                (PlanNode::EmptySet, _) | (_, PlanNode::EmptySet) => self.intern_node(PlanNode::Empty),
-                (PlanNode::Universe, PlanNode::Universe) => self.intern_node(PlanNode::Full),
+                (PlanNode::Empty(_), _) | (_, PlanNode::Empty(_)) => self.intern_node(EMPTY_RELATION),
+                (PlanNode::Full(_), PlanNode::Full(_)) => {
+                    self.intern_node(PlanNode::Full(NodeKind::Relation))
+                }
                 _ => self.intern_node(node),
             },
             _ => self.intern_node(node),
         }
     }
 
-    fn simplify_relation(&mut self, node: PlanNode) -> NodeId {
+    /// Unions, intersections, differences and complements.
+    fn simplify_boolean(&mut self, node: PlanNode) -> NodeId {
         match node {
-            PlanNode::Union(a, b) => match (self.node(a), self.node(b)) {
+            PlanNode::Union(kind, a, b) => match (self.node(a), self.node(b)) {
                 _ if a == b => a,
-                (PlanNode::Empty, _) | (_, PlanNode::Full) => b,
-                (_, PlanNode::Empty) | (PlanNode::Full, _) => a,
+                (PlanNode::Empty(_), _) | (_, PlanNode::Full(_)) => b,
+                (_, PlanNode::Empty(_)) | (PlanNode::Full(_), _) => a,
                 (PlanNode::Identity, _) => self.simplify(PlanNode::Optional(b)),
                 (_, PlanNode::Identity) => self.simplify(PlanNode::Optional(a)),
                 (PlanNode::IdentityOn(s), PlanNode::IdentityOn(t)) => {
-                    self.simplify_nested(PlanNode::SetUnion(s, t), PlanNode::IdentityOn)
+                    self.simplify_nested(PlanNode::Union(NodeKind::Set, s, t), PlanNode::IdentityOn)
                 }
-                _ => self.intern_node(PlanNode::Union(a.min(b), a.max(b))),
+                (first, second) => match self.matching_indexed_sets(first, second, Membership::Any) {
+                    // `SC(a) | SC(b)` is `SC(a | b)`: an event of any of the classes.
+                    Some((name, first, second)) => self.indexed_set(&name, Membership::Any, first | second),
+                    // Operands of commutative operations are sorted, so that `a | b` and `b | a` share
+                    // one node.
+                    None => self.intern_node(PlanNode::Union(kind, a.min(b), a.max(b))),
+                },
             },
-            PlanNode::Intersection(a, b) => match (self.node(a), self.node(b)) {
+            PlanNode::Intersection(kind, a, b) => match (self.node(a), self.node(b)) {
                 _ if a == b => a,
-                (PlanNode::Empty, _) | (_, PlanNode::Full) => a,
-                (_, PlanNode::Empty) | (PlanNode::Full, _) => b,
+                (PlanNode::Empty(_), _) | (_, PlanNode::Full(_)) => a,
+                (_, PlanNode::Empty(_)) | (PlanNode::Full(_), _) => b,
                 (PlanNode::Identity, PlanNode::Star(_) | PlanNode::Optional(_)) => a,
                 (PlanNode::Star(_) | PlanNode::Optional(_), PlanNode::Identity) => b,
                 (PlanNode::IdentityOn(s), PlanNode::IdentityOn(t)) => {
-                    self.simplify_nested(PlanNode::SetIntersection(s, t), PlanNode::IdentityOn)
+                    self.simplify_nested(PlanNode::Intersection(NodeKind::Set, s, t), PlanNode::IdentityOn)
                 }
                 // `r & (s * t)` is `[s]; r; [t]`: two masks instead of a product and an intersection.
                 (_, PlanNode::Product(s, t)) => self.restrict_both_sides(a, s, t),
                 (PlanNode::Product(s, t), _) => self.restrict_both_sides(b, s, t),
-                (_, PlanNode::Complement(c)) => self.simplify(PlanNode::Difference(a, c)),
-                (PlanNode::Complement(c), _) => self.simplify(PlanNode::Difference(b, c)),
-                _ => self.intern_node(PlanNode::Intersection(a.min(b), a.max(b))),
+                (_, PlanNode::Complement(_, c)) => self.simplify(PlanNode::Difference(kind, a, c)),
+                (PlanNode::Complement(_, c), _) => self.simplify(PlanNode::Difference(kind, b, c)),
+                (first, second) => match self.matching_indexed_sets(first, second, Membership::All) {
+                    // `SEM(a) & SEM(b)` is `SEM(a | b)`: an operation with all of the semantics.
+                    Some((name, first, second)) => self.indexed_set(&name, Membership::All, first | second),
+                    None => self.intern_node(PlanNode::Intersection(kind, a.min(b), a.max(b))),
+                },
             },
-            PlanNode::Difference(a, b) => match (self.node(a), self.node(b)) {
-                _ if a == b => self.intern_node(PlanNode::Empty),
-                (_, PlanNode::Full) => self.intern_node(PlanNode::Empty),
-                (PlanNode::Empty, _) | (_, PlanNode::Empty) => a,
-                (PlanNode::Full, _) => self.simplify(PlanNode::Complement(b)),
-                (_, PlanNode::Complement(c)) => self.simplify(PlanNode::Intersection(a, c)),
+            PlanNode::Difference(kind, a, b) => match (self.node(a), self.node(b)) {
+                _ if a == b => self.intern_node(PlanNode::Empty(kind)),
+                (_, PlanNode::Full(_)) => self.intern_node(PlanNode::Empty(kind)),
+                (PlanNode::Empty(_), _) | (_, PlanNode::Empty(_)) => a,
+                (PlanNode::Full(_), _) => self.simplify(PlanNode::Complement(kind, b)),
+                (_, PlanNode::Complement(_, c)) => self.simplify(PlanNode::Intersection(kind, a, c)),
                 (
                     PlanNode::Identity | PlanNode::IdentityOn(_),
                     PlanNode::Identity | PlanNode::Star(_) | PlanNode::Optional(_),
-                ) => self.intern_node(PlanNode::Empty),
+                ) => self.intern_node(PlanNode::Empty(kind)),
                 (PlanNode::IdentityOn(s), PlanNode::IdentityOn(t)) => {
-                    self.simplify_nested(PlanNode::SetDifference(s, t), PlanNode::IdentityOn)
+                    self.simplify_nested(PlanNode::Difference(NodeKind::Set, s, t), PlanNode::IdentityOn)
                 }
                 // `r \ (r; r+)`
                 (_, PlanNode::Sequence(first, rest))
@@ -273,10 +242,10 @@ impl<'a> ExpressionGraph<'a> {
                 }
                 _ => self.intern_node(node),
             },
-            PlanNode::Complement(a) => match self.node(a) {
-                PlanNode::Empty => self.intern_node(PlanNode::Full),
-                PlanNode::Full => self.intern_node(PlanNode::Empty),
-                PlanNode::Complement(b) => b,
+            PlanNode::Complement(kind, a) => match self.node(a) {
+                PlanNode::Empty(_) => self.intern_node(PlanNode::Full(kind)),
+                PlanNode::Full(_) => self.intern_node(PlanNode::Empty(kind)),
+                PlanNode::Complement(_, b) => b,
                 _ => self.intern_node(node),
             },
             _ => self.intern_node(node),
@@ -300,13 +269,13 @@ impl<'a> ExpressionGraph<'a> {
         else {
             return self.intern_node(node);
         };
-        let both = |t: NodeId| PlanNode::SetIntersection(s, t);
+        let both = |t: NodeId| PlanNode::Intersection(NodeKind::Set, s, t);
         match (self.node(s), self.node(r)) {
-            (PlanNode::Universe, _) | (_, PlanNode::Empty) => r,
-            (PlanNode::EmptySet, _) => self.intern_node(PlanNode::Empty),
+            (PlanNode::Full(_), _) | (_, PlanNode::Empty(_)) => r,
+            (PlanNode::Empty(_), _) => self.intern_node(EMPTY_RELATION),
             (_, PlanNode::Identity) => self.simplify(PlanNode::IdentityOn(s)),
             (_, PlanNode::IdentityOn(t)) => self.simplify_nested(both(t), PlanNode::IdentityOn),
-            (_, PlanNode::Full) => self.simplify_nested(PlanNode::Universe, |all| match is_rows {
+            (_, PlanNode::Full(_)) => self.simplify_nested(ALL_EVENTS, |all| match is_rows {
                 true => PlanNode::Product(s, all),
                 false => PlanNode::Product(all, s),
             }),
@@ -332,8 +301,8 @@ impl<'a> ExpressionGraph<'a> {
     fn simplify_steps(&mut self, node: PlanNode) -> NodeId {
         match node {
             PlanNode::Sequence(a, b) => match (self.node(a), self.node(b)) {
-                (PlanNode::Empty, _) | (_, PlanNode::Identity) => a,
-                (_, PlanNode::Empty) | (PlanNode::Identity, _) => b,
+                (PlanNode::Empty(_), _) | (_, PlanNode::Identity) => a,
+                (_, PlanNode::Empty(_)) | (PlanNode::Identity, _) => b,
                 (PlanNode::IdentityOn(s), _) => self.simplify(PlanNode::RestrictRows(s, b)),
                 (_, PlanNode::IdentityOn(t)) => self.simplify(PlanNode::RestrictColumns(a, t)),
                 (PlanNode::Star(_), PlanNode::Star(_)) if a == b => a,
@@ -347,7 +316,7 @@ impl<'a> ExpressionGraph<'a> {
                 _ => self.intern_node(node),
             },
             PlanNode::Inverse(a) => match self.node(a) {
-                PlanNode::Empty | PlanNode::Identity | PlanNode::Full | PlanNode::IdentityOn(_) => a,
+                PlanNode::Empty(_) | PlanNode::Identity | PlanNode::Full(_) | PlanNode::IdentityOn(_) => a,
                 PlanNode::Inverse(b) => b,
                 PlanNode::Product(s, t) => self.simplify(PlanNode::Product(t, s)),
                 PlanNode::RestrictRows(s, r) => {
@@ -361,9 +330,9 @@ impl<'a> ExpressionGraph<'a> {
             PlanNode::Plus(a) => match self.node(a) {
                 // These are transitive already: a product that composes with itself is contained in
                 // itself.
-                PlanNode::Empty
+                PlanNode::Empty(_)
                 | PlanNode::Identity
-                | PlanNode::Full
+                | PlanNode::Full(_)
                 | PlanNode::IdentityOn(_)
                 | PlanNode::Product(..)
                 | PlanNode::Plus(_)
@@ -372,15 +341,15 @@ impl<'a> ExpressionGraph<'a> {
                 _ => self.intern_node(node),
             },
             PlanNode::Star(a) | PlanNode::Optional(a) => match (node, self.node(a)) {
-                (_, PlanNode::Empty | PlanNode::Identity | PlanNode::IdentityOn(_)) => {
+                (_, PlanNode::Empty(_) | PlanNode::Identity | PlanNode::IdentityOn(_)) => {
                     self.intern_node(PlanNode::Identity)
                 }
-                (_, PlanNode::Full | PlanNode::Star(_)) => a,
+                (_, PlanNode::Full(_) | PlanNode::Star(_)) => a,
                 (PlanNode::Optional(_), PlanNode::Optional(_)) => a,
                 (_, PlanNode::Plus(b) | PlanNode::Optional(b)) => self.simplify(PlanNode::Star(b)),
                 _ => self.intern_node(node),
             },
-            PlanNode::Immediate(a) if self.node(a) == PlanNode::Empty => a,
+            PlanNode::Immediate(a) if self.node(a) == EMPTY_RELATION => a,
             _ => self.intern_node(node),
         }
     }

@@ -53,42 +53,32 @@ pub struct BaseReference {
 pub enum PlanNode {
     /// A set that the engine supplies.
     BaseSet(BaseReference),
-    /// The set without events.
-    EmptySet,
-    Universe,
-    /// Events of either operand.
-    SetUnion(NodeId, NodeId),
-    /// Events of both.
-    SetIntersection(NodeId, NodeId),
-    /// Events of the first that are not in the second.
-    SetDifference(NodeId, NodeId),
-    /// Events that are not in the set.
-    SetComplement(NodeId),
+    /// A relation that the engine supplies.
+    BaseRelation(BaseReference),
+    /// The set or relation without members.
+    Empty(NodeKind),
+    /// All events, or each event with each.
+    Full(NodeKind),
+    /// Members of either operand.
+    Union(NodeKind, NodeId, NodeId),
+    /// Members of both.
+    Intersection(NodeKind, NodeId, NodeId),
+    /// Members of the first that are not in the second.
+    Difference(NodeKind, NodeId, NodeId),
+    /// Events or pairs that are not in the operand.
+    Complement(NodeKind, NodeId),
+
     /// Events with a target in the relation.
     Domain(NodeId),
     /// Events with a source in the relation.
     Range(NodeId),
 
-    /// A relation that the engine supplies.
-    BaseRelation(BaseReference),
-    /// The relation without pairs.
-    Empty,
     /// Each event with itself.
     Identity,
-    /// Each event with each.
-    Full,
     /// Each event of a set with itself.
     IdentityOn(NodeId),
     /// Each event of the first set with each of the second.
     Product(NodeId, NodeId),
-    /// Pairs of either operand.
-    Union(NodeId, NodeId),
-    /// Pairs of both.
-    Intersection(NodeId, NodeId),
-    /// Pairs of the first that are not in the second.
-    Difference(NodeId, NodeId),
-    /// Pairs that are not in the relation.
-    Complement(NodeId),
     /// Relational composition.
     Sequence(NodeId, NodeId),
     /// Pairs with source and target exchanged.
@@ -133,50 +123,43 @@ impl PlanNode {
     /// Returns the kind of the node's value: set or relation.
     pub fn kind(self) -> NodeKind {
         match self {
-            PlanNode::BaseSet(_)
-            | PlanNode::EmptySet
-            | PlanNode::Universe
-            | PlanNode::SetUnion(..)
-            | PlanNode::SetIntersection(..)
-            | PlanNode::SetDifference(..)
-            | PlanNode::SetComplement(_)
-            | PlanNode::Domain(_)
-            | PlanNode::Range(_) => NodeKind::Set,
-            PlanNode::Recursive { node_kind: kind, .. } => kind,
+            PlanNode::BaseSet(_) | PlanNode::Domain(_) | PlanNode::Range(_) => NodeKind::Set,
+            PlanNode::Empty(kind)
+            | PlanNode::Full(kind)
+            | PlanNode::Union(kind, ..)
+            | PlanNode::Intersection(kind, ..)
+            | PlanNode::Difference(kind, ..)
+            | PlanNode::Complement(kind, _)
+            | PlanNode::Recursive { node_kind: kind, .. } => kind,
             _ => NodeKind::Relation,
         }
     }
 
-    /// The empty set or relation.
-    pub(crate) fn new_empty(kind: NodeKind) -> PlanNode {
-        match kind {
-            NodeKind::Set => PlanNode::EmptySet,
-            NodeKind::Relation => PlanNode::Empty,
+    /// Returns true if the value shrinks while this operand grows.
+    pub(crate) fn is_antitone_in(self, operand: NodeId) -> bool {
+        match self {
+            PlanNode::Difference(_, _, subtracted) => subtracted == operand,
+            PlanNode::Complement(..) => true,
+            _ => false,
         }
     }
 
     pub(crate) fn map_operands(self, mut replace: impl FnMut(NodeId) -> NodeId) -> PlanNode {
         match self {
             PlanNode::BaseSet(_)
-            | PlanNode::EmptySet
-            | PlanNode::Universe
             | PlanNode::BaseRelation(_)
-            | PlanNode::Empty
+            | PlanNode::Empty(_)
+            | PlanNode::Full(_)
             | PlanNode::Identity
-            | PlanNode::Full
             | PlanNode::Recursive { .. } => self,
-            PlanNode::SetUnion(a, b) => PlanNode::SetUnion(replace(a), replace(b)),
-            PlanNode::SetIntersection(a, b) => PlanNode::SetIntersection(replace(a), replace(b)),
-            PlanNode::SetDifference(a, b) => PlanNode::SetDifference(replace(a), replace(b)),
-            PlanNode::SetComplement(a) => PlanNode::SetComplement(replace(a)),
             PlanNode::Domain(a) => PlanNode::Domain(replace(a)),
             PlanNode::Range(a) => PlanNode::Range(replace(a)),
             PlanNode::IdentityOn(a) => PlanNode::IdentityOn(replace(a)),
             PlanNode::Product(a, b) => PlanNode::Product(replace(a), replace(b)),
-            PlanNode::Union(a, b) => PlanNode::Union(replace(a), replace(b)),
-            PlanNode::Intersection(a, b) => PlanNode::Intersection(replace(a), replace(b)),
-            PlanNode::Difference(a, b) => PlanNode::Difference(replace(a), replace(b)),
-            PlanNode::Complement(a) => PlanNode::Complement(replace(a)),
+            PlanNode::Union(kind, a, b) => PlanNode::Union(kind, replace(a), replace(b)),
+            PlanNode::Intersection(kind, a, b) => PlanNode::Intersection(kind, replace(a), replace(b)),
+            PlanNode::Difference(kind, a, b) => PlanNode::Difference(kind, replace(a), replace(b)),
+            PlanNode::Complement(kind, a) => PlanNode::Complement(kind, replace(a)),
             PlanNode::Sequence(a, b) => PlanNode::Sequence(replace(a), replace(b)),
             PlanNode::Inverse(a) => PlanNode::Inverse(replace(a)),
             PlanNode::Plus(a) => PlanNode::Plus(replace(a)),
@@ -321,7 +304,7 @@ impl CompiledModel {
         };
         // A relation is transitive exactly if `(r; r) \ r` is empty.
         let twice = add(PlanNode::Sequence(node, node));
-        let missing_pairs = add(PlanNode::Difference(twice, node));
+        let missing_pairs = add(PlanNode::Difference(NodeKind::Relation, twice, node));
         self.well_formedness_axioms.push(self.axioms.len());
         self.axioms.push(Axiom {
             kind: AxiomKind::Empty,

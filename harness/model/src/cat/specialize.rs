@@ -57,7 +57,7 @@ pub(crate) fn specialize_plan(
     }
     axioms.retain(|axiom| {
         // An empty node satisfies an emptiness axiom and never raises a non-emptiness flag.
-        let empty = matches!(graph.node(axiom.node), PlanNode::Empty | PlanNode::EmptySet);
+        let empty = matches!(graph.node(axiom.node), PlanNode::Empty(_));
         !(empty && axiom.is_flag == axiom.negated)
     });
     // The layout keeps the nodes that axioms and definitions need.
@@ -95,15 +95,16 @@ fn rebuild_node(
             let name = plan.name_text(base.name);
             let kind = node.kind();
             match (base_knowledge(name, base), kind) {
-                (KnownBase::Empty, kind) => graph.intern_node(PlanNode::new_empty(kind)),
+                (KnownBase::Empty, kind) => graph.intern_node(PlanNode::Empty(kind)),
                 (KnownBase::Alias(other), _) => graph.leaf_node(other, kind, None),
                 (KnownBase::Unknown, _) => graph.leaf_node(name, kind, base.mask),
             }
         }
         // The group that is being rebuilt is the last one.
-        PlanNode::Recursive { index, .. } => groups
-            .last()
-            .map_or_else(|| graph.intern_node(PlanNode::Empty), |group| group.members[index as usize]),
+        PlanNode::Recursive { index, .. } => groups.last().map_or_else(
+            || graph.intern_node(PlanNode::Empty(node.kind())),
+            |group| group.members[index as usize],
+        ),
         node => graph.simplify(node.map_operands(|id| new_ids[id.to_index()])),
     }
 }

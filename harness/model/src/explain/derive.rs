@@ -103,10 +103,10 @@ impl<'a, M: Matrix> EdgeDeriver<'a, M> {
                 let best = self.cheapest_alternative(node, from, to);
                 best.map_or(0, |best| self.derivation_cost(best, from, to))
             }
-            PlanNode::Intersection(left, right) => {
+            PlanNode::Intersection(_, left, right) => {
                 self.derivation_cost(left, from, to).saturating_add(self.derivation_cost(right, from, to))
             }
-            PlanNode::Difference(inner, _)
+            PlanNode::Difference(_, inner, _)
             | PlanNode::RestrictRows(_, inner)
             | PlanNode::RestrictColumns(inner, _)
             | PlanNode::Immediate(inner) => self.derivation_cost(inner, from, to),
@@ -155,7 +155,7 @@ impl<'a, M: Matrix> EdgeDeriver<'a, M> {
             match self.plan.node_at(next) {
                 // Unions are binary nodes. Nested anonymous ones are flattened, so that all
                 // alternatives compete.
-                PlanNode::Union(left, right) if next == node || self.visible_name(next).is_none() => {
+                PlanNode::Union(_, left, right) if next == node || self.visible_name(next).is_none() => {
                     worklist.extend([right, left]);
                 }
                 _ if self.has_pair(next, from, to) => parts.push(next),
@@ -271,12 +271,12 @@ impl<'a, M: Matrix> EdgeDeriver<'a, M> {
     fn sole_operand(&mut self, node: NodeId, from: usize, to: usize) -> Option<NodeId> {
         match self.plan.node_at(node) {
             PlanNode::Union(..) => self.cheapest_alternative(node, from, to),
-            PlanNode::Difference(inner, _)
+            PlanNode::Difference(_, inner, _)
             | PlanNode::RestrictRows(_, inner)
             | PlanNode::RestrictColumns(inner, _)
             | PlanNode::Immediate(inner)
             | PlanNode::Optional(inner) => Some(inner),
-            PlanNode::Intersection(left, right) => {
+            PlanNode::Intersection(_, left, right) => {
                 // A part of cost 0 is only a filter.
                 match (self.derivation_cost(left, from, to), self.derivation_cost(right, from, to)) {
                     (0, _) => Some(right),
@@ -293,7 +293,7 @@ impl<'a, M: Matrix> EdgeDeriver<'a, M> {
     fn derive_operands(&mut self, node: NodeId, from: usize, to: usize, depth: usize) -> Vec<ExplainedEdge> {
         match self.plan.node_at(node) {
             PlanNode::BaseRelation(base) => vec![leaf_edge(self.plan.name_text(base.name), from, to)],
-            PlanNode::Intersection(left, right) => {
+            PlanNode::Intersection(_, left, right) => {
                 let mut edges = self.build_edges(left, from, to, depth);
                 edges.extend(self.build_edges(right, from, to, depth));
                 edges

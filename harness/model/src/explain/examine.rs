@@ -485,7 +485,7 @@ impl<'a> ExecutionSearch<'a> {
         let mut worklist = vec![node];
         while let Some(next) = worklist.pop() {
             match self.plan.node_at(next) {
-                PlanNode::Difference(inner, subtracted) => {
+                PlanNode::Difference(_, inner, subtracted) => {
                     let less = match self.plan.node_at(subtracted) {
                         PlanNode::Inverse(inverse) => inverse,
                         _ => subtracted,
@@ -503,7 +503,7 @@ impl<'a> ExecutionSearch<'a> {
                 PlanNode::RestrictRows(_, inner) | PlanNode::RestrictColumns(inner, _) => {
                     worklist.push(inner)
                 }
-                PlanNode::Intersection(left, right) => worklist.extend([left, right]),
+                PlanNode::Intersection(_, left, right) => worklist.extend([left, right]),
                 _ => {}
             }
         }

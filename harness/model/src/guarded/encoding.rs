@@ -432,19 +432,19 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
             _ if both == Bit::FALSE => Bit::FALSE,
             PlanNode::BaseRelation(_) if self.prepared.rf.contains(&id) => self.reads_from_bit(from, to),
             PlanNode::BaseRelation(_) => self.co_bit(from, to),
-            PlanNode::Union(a, b) | PlanNode::SetUnion(a, b) => {
+            PlanNode::Union(_, a, b) => {
                 let terms = [self.pair_term(a, from, to), self.pair_term(b, from, to)];
                 self.any_of(lower_only, &terms)
             }
-            PlanNode::Intersection(a, b) | PlanNode::SetIntersection(a, b) => {
+            PlanNode::Intersection(_, a, b) => {
                 let terms = [self.pair_term(a, from, to), self.pair_term(b, from, to)];
                 self.solver.circuit.all(&terms)
             }
-            PlanNode::Difference(a, b) | PlanNode::SetDifference(a, b) => {
+            PlanNode::Difference(_, a, b) => {
                 let (one, other) = (self.pair_term(a, from, to), self.pair_term(b, from, to));
                 self.solver.circuit.and(one, !other)
             }
-            PlanNode::Complement(a) | PlanNode::SetComplement(a) => !self.pair_term(a, from, to),
+            PlanNode::Complement(_, a) => !self.pair_term(a, from, to),
             PlanNode::Inverse(a) => self.pair_term(a, to, from),
             PlanNode::Optional(a) => self.pair_term(a, from, to),
             PlanNode::IdentityOn(a) => self.pair_term(a, from, from),

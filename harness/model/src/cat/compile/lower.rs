@@ -18,28 +18,18 @@ type LoweredNode<'m> = (NodeId, Option<&'m str>);
 
 /// An operation that chains, on sets and on relations.
 struct OperatorChain {
-    sets: fn(NodeId, NodeId) -> PlanNode,
-    relations: fn(NodeId, NodeId) -> PlanNode,
+    operation: fn(NodeKind, NodeId, NodeId) -> PlanNode,
     /// Number of leading operands whose order is significant.
     ordered_prefix: usize,
     /// True if membership in one operand is enough for membership in the result.
     is_union: bool,
 }
 
-const UNION: OperatorChain =
-    OperatorChain { sets: PlanNode::SetUnion, relations: PlanNode::Union, ordered_prefix: 0, is_union: true };
-const INTERSECTION: OperatorChain = OperatorChain {
-    sets: PlanNode::SetIntersection,
-    relations: PlanNode::Intersection,
-    ordered_prefix: 0,
-    is_union: false,
-};
-const DIFFERENCE: OperatorChain = OperatorChain {
-    sets: PlanNode::SetDifference,
-    relations: PlanNode::Difference,
-    ordered_prefix: 1,
-    is_union: false,
-};
+const UNION: OperatorChain = OperatorChain { operation: PlanNode::Union, ordered_prefix: 0, is_union: true };
+const INTERSECTION: OperatorChain =
+    OperatorChain { operation: PlanNode::Intersection, ordered_prefix: 0, is_union: false };
+const DIFFERENCE: OperatorChain =
+    OperatorChain { operation: PlanNode::Difference, ordered_prefix: 1, is_union: false };
 
 impl<'m> CatCompiler<'m> {
     pub(super) fn lower_axiom_body(
@@ -100,7 +90,7 @@ impl<'m> CatCompiler<'m> {
     ) -> LowerResult<LoweredTerm<'m>> {
         match &expression.kind {
             ExpressionKind::Zero => Ok(LoweredTerm { value: TypedNode::Zero, recursive: None }),
-            ExpressionKind::Universe => Ok(self.lowered(PlanNode::Universe, None)),
+            ExpressionKind::Universe => Ok(self.lowered(PlanNode::Full(NodeKind::Set), None)),
             ExpressionKind::Name(name) => self.lower_name(name, expression.span, scope),
             ExpressionKind::Union(list) => self.lower_chain(list, &UNION, scope),
             ExpressionKind::Intersection(list) => self.lower_chain(list, &INTERSECTION, scope),
@@ -150,8 +140,8 @@ impl<'m> CatCompiler<'m> {
                 let (node, _) = self.lower_set(set, scope)?;
                 // The linear orders of a set would have to be enumerated. Only the empty set has a
                 // single one.
-                if self.graph.node(node) == PlanNode::EmptySet {
-                    Ok(self.lowered(PlanNode::Empty, None))
+                if self.graph.node(node) == PlanNode::Empty(NodeKind::Set) {
+                    Ok(self.lowered(PlanNode::Empty(NodeKind::Relation), None))
                 } else {
                     Err(self.report_problem(CatProblem::LinearOrder, set.span))
                 }
@@ -167,7 +157,9 @@ impl<'m> CatCompiler<'m> {
     fn as_relation(&mut self, lowered: LoweredTerm<'m>, span: CatSpan) -> LowerResult<LoweredNode<'m>> {
         match lowered.value {
             TypedNode::Relation(node) => Ok((node, lowered.recursive)),
-            TypedNode::Zero => Ok((self.graph.intern_node(PlanNode::Empty), lowered.recursive)),
+            TypedNode::Zero => {
+                Ok((self.graph.intern_node(PlanNode::Empty(NodeKind::Relation)), lowered.recursive))
+            }
             other => {
                 let problem = CatProblem::WrongKind { expected: "a relation", found: other.describe() };
                 Err(self.report_problem(problem, span))
@@ -188,7 +180,9 @@ impl<'m> CatCompiler<'m> {
         let lowered = self.lower_expression(expression, scope)?;
         match lowered.value {
             TypedNode::Set(node) => Ok((node, lowered.recursive)),
-            TypedNode::Zero => Ok((self.graph.intern_node(PlanNode::EmptySet), lowered.recursive)),
+            TypedNode::Zero => {
+                Ok((self.graph.intern_node(PlanNode::Empty(NodeKind::Set)), lowered.recursive))
+            }
             other => {
                 let problem = CatProblem::WrongKind { expected: "a set", found: other.describe() };
                 Err(self.report_problem(problem, expression.span))
@@ -218,8 +212,8 @@ impl<'m> CatCompiler<'m> {
         let lowered = self.lower_expression(inner, scope)?;
         self.reject_recursion(lowered.recursive, inner.span)?;
         let complement = match lowered.value {
-            TypedNode::Set(node) => PlanNode::SetComplement(node),
-            _ => PlanNode::Complement(self.as_relation(lowered, inner.span)?.0),
+            TypedNode::Set(node) => PlanNode::Complement(NodeKind::Set, node),
+            _ => PlanNode::Complement(NodeKind::Relation, self.as_relation(lowered, inner.span)?.0),
         };
         Ok(self.lowered(complement, None))
     }
@@ -310,7 +304,7 @@ impl<'m> CatCompiler<'m> {
             nodes.push(match lowered.value {
                 TypedNode::Set(node) if is_set => node,
                 TypedNode::Relation(node) if !is_set => node,
-                TypedNode::Zero => self.graph.intern_node(PlanNode::new_empty(kind)),
+                TypedNode::Zero => self.graph.intern_node(PlanNode::Empty(kind)),
                 TypedNode::Mask(_) => {
                     let expected = "a set or a relation";
                     let problem = CatProblem::WrongKind { expected, found: lowered.value.describe() };
@@ -335,8 +329,9 @@ impl<'m> CatCompiler<'m> {
         if let Some(movable) = nodes.get_mut(chain.ordered_prefix..) {
             movable.sort_by_key(|node| self.graph.node_rank(*node));
         }
-        let operation = if is_set { chain.sets } else { chain.relations };
-        let folded = nodes.into_iter().reduce(|before, node| self.graph.simplify(operation(before, node)));
+        let folded = nodes
+            .into_iter()
+            .reduce(|before, node| self.graph.simplify((chain.operation)(kind, before, node)));
         folded.map(|node| LoweredTerm { value: TypedNode::new(kind, node), recursive }).ok_or(ErrorReported)
     }
 
@@ -526,8 +521,8 @@ impl<'m> CatCompiler<'m> {
             let value = match sample.value {
                 _ if comprehension.is_union => TypedNode::Zero,
                 // The intersection of no members is everything.
-                TypedNode::Set(_) => TypedNode::Set(self.graph.intern_node(PlanNode::Universe)),
-                _ => TypedNode::Relation(self.graph.intern_node(PlanNode::Full)),
+                TypedNode::Set(_) => TypedNode::Set(self.graph.intern_node(PlanNode::Full(NodeKind::Set))),
+                _ => TypedNode::Relation(self.graph.intern_node(PlanNode::Full(NodeKind::Relation))),
             };
             return Ok(non_recursive_term(value));
         }

@@ -83,7 +83,7 @@ impl<'m> CatCompiler<'m> {
             (NodeKind::Set, TypedNode::Set(node)) | (NodeKind::Relation, TypedNode::Relation(node)) => {
                 Some(node)
             }
-            (kind, TypedNode::Zero) => Some(self.graph.intern_node(PlanNode::new_empty(kind))),
+            (kind, TypedNode::Zero) => Some(self.graph.intern_node(PlanNode::Empty(kind))),
             (kind, found) => {
                 let expected = match kind {
                     NodeKind::Set => "a set",
