@@ -3,9 +3,8 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::access::{Access, AccessKind, MemoryAccess, MemoryPlace, RmwOperation};
-use super::lattice::{StrengthBounds, StrengthChange, stronger_fence, weaker_fence};
 use super::location::ScalarType;
-use super::{Dialect, LabelId, RegisterId, ThreadId};
+use super::{LabelId, RegisterId, ThreadId};
 use crate::comparison::Comparison;
 use crate::span::Span;
 use crate::subgroup::SubgroupOperation;
@@ -120,6 +119,13 @@ pub enum Flow {
     },
 }
 
+/// The scopes and memory semantics of an instruction.
+pub(super) struct Synchronization {
+    pub(super) execution_scope: Option<Scope>,
+    pub(super) memory_scope: Option<Scope>,
+    pub(super) semantics: Option<Semantics>,
+}
+
 impl InstructionKind {
     /// Creates a scalar load by the invocation itself.
     pub fn load(destination: RegisterId, place: MemoryPlace, strength: Access) -> InstructionKind {
@@ -144,34 +150,12 @@ impl InstructionKind {
 
     /// Returns the memory access, if it is one.
     pub fn access(&self) -> Option<&MemoryAccess> {
-        match self {
-            InstructionKind::Access(access) => Some(access),
-            InstructionKind::Fence { .. }
-            | InstructionKind::ControlBarrier(_)
-            | InstructionKind::SplitBarrier(_)
-            | InstructionKind::System(_)
-            | InstructionKind::ShaderCall(_)
-            | InstructionKind::Interlock(_)
-            | InstructionKind::Subgroup(_)
-            | InstructionKind::Compute(_)
-            | InstructionKind::Flow(_) => None,
-        }
+        if let InstructionKind::Access(access) = self { Some(access) } else { None }
     }
 
     /// Returns a mutable reference to the memory access, if it is one.
     pub fn access_mut(&mut self) -> Option<&mut MemoryAccess> {
-        match self {
-            InstructionKind::Access(access) => Some(access),
-            InstructionKind::Fence { .. }
-            | InstructionKind::ControlBarrier(_)
-            | InstructionKind::SplitBarrier(_)
-            | InstructionKind::System(_)
-            | InstructionKind::ShaderCall(_)
-            | InstructionKind::Interlock(_)
-            | InstructionKind::Subgroup(_)
-            | InstructionKind::Compute(_)
-            | InstructionKind::Flow(_) => None,
-        }
+        if let InstructionKind::Access(access) = self { Some(access) } else { None }
     }
 
     /// Returns its memory access split into scalar accesses.
@@ -195,20 +179,30 @@ impl InstructionKind {
         }
     }
 
-    /// Returns the scope of its synchronization, availability or visibility.
-    pub fn memory_scope(&self) -> Option<Scope> {
-        match self {
-            InstructionKind::Access(access) => access.strength.scope(),
-            InstructionKind::Fence { scope, .. } => Some(*scope),
-            InstructionKind::ControlBarrier(barrier) => Some(barrier.memory_scope),
-            InstructionKind::SplitBarrier(barrier) => Some(barrier.memory_scope),
+    /// Returns its scopes and memory semantics.
+    pub(super) fn synchronization(&self) -> Synchronization {
+        let (execution_scope, memory_scope, semantics) = match self {
+            InstructionKind::Access(access) => (None, access.strength.scope(), Some(access.semantics())),
+            InstructionKind::Fence { scope, semantics } => (None, Some(*scope), Some(*semantics)),
+            InstructionKind::ControlBarrier(barrier) => {
+                (Some(barrier.execution_scope), Some(barrier.memory_scope), barrier.semantics)
+            }
+            InstructionKind::SplitBarrier(barrier) => {
+                (Some(barrier.execution_scope), Some(barrier.memory_scope), barrier.semantics)
+            }
             InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
             | InstructionKind::Subgroup(_)
             | InstructionKind::Compute(_)
-            | InstructionKind::Flow(_) => None,
-        }
+            | InstructionKind::Flow(_) => (None, None, None),
+        };
+        Synchronization { execution_scope, memory_scope, semantics }
+    }
+
+    /// Returns the scope of its synchronization, availability or visibility.
+    pub fn memory_scope(&self) -> Option<Scope> {
+        self.synchronization().memory_scope
     }
 
     /// Returns a mutable reference to that scope.
@@ -229,35 +223,25 @@ impl InstructionKind {
 
     /// Returns the scope of the invocations that it waits for.
     pub fn execution_scope(&self) -> Option<Scope> {
-        match self {
-            InstructionKind::ControlBarrier(barrier) => Some(barrier.execution_scope),
-            InstructionKind::SplitBarrier(barrier) => Some(barrier.execution_scope),
-            InstructionKind::Access(_)
-            | InstructionKind::Fence { .. }
-            | InstructionKind::System(_)
-            | InstructionKind::ShaderCall(_)
-            | InstructionKind::Interlock(_)
-            | InstructionKind::Subgroup(_)
-            | InstructionKind::Compute(_)
-            | InstructionKind::Flow(_) => None,
-        }
+        self.synchronization().execution_scope
     }
 
     /// Returns its memory semantics; both cases of a compare-exchange.
     pub fn semantics(&self) -> impl Iterator<Item = Semantics> + use<> {
-        let (own, unequal) = match self {
-            InstructionKind::Access(access) => (Some(access.semantics()), access.unequal_semantics()),
-            InstructionKind::Fence { semantics, .. } => (Some(*semantics), None),
-            InstructionKind::ControlBarrier(barrier) => (barrier.semantics, None),
-            InstructionKind::SplitBarrier(barrier) => (barrier.semantics, None),
-            InstructionKind::System(_)
-            | InstructionKind::ShaderCall(_)
-            | InstructionKind::Interlock(_)
-            | InstructionKind::Subgroup(_)
-            | InstructionKind::Compute(_)
-            | InstructionKind::Flow(_) => (None, None),
-        };
-        own.into_iter().chain(unequal)
+        let unequal = self.access().and_then(MemoryAccess::unequal_semantics);
+        self.synchronization().semantics.into_iter().chain(unequal)
+    }
+
+    /// Returns the label that it may jump to.
+    pub fn jump_target(&self) -> Option<LabelId> {
+        if let InstructionKind::Flow(
+            Flow::Goto(target) | Flow::Branch { target, .. } | Flow::BranchIf { target, .. },
+        ) = self
+        {
+            Some(*target)
+        } else {
+            None
+        }
     }
 
     /// Returns the registers that it reads: operands, address dependency and branch condition.
@@ -355,70 +339,6 @@ impl InstructionKind {
         };
         self.access().copied().into_iter().flat_map(|access| access.destinations()).chain(computed)
     }
-
-    /// Returns its forms that are one step weaker; `None` for a memory barrier that is removed.
-    pub fn weaker_forms(&self, dialect: Dialect) -> Vec<(StrengthChange, Option<InstructionKind>)> {
-        match self {
-            InstructionKind::Access(access) => {
-                let weaker = access.weaker_forms(dialect).into_iter();
-                weaker.map(|(change, access)| (change, Some(InstructionKind::Access(access)))).collect()
-            }
-            InstructionKind::Fence { scope, semantics } => {
-                let weaker = weaker_fence(*scope, *semantics, dialect).into_iter();
-                let form = |scope, semantics: Semantics| {
-                    (semantics.order != Order::Relaxed).then_some(InstructionKind::Fence { scope, semantics })
-                };
-                weaker.map(|(change, scope, semantics)| (change, form(scope, semantics))).collect()
-            }
-            InstructionKind::ControlBarrier(barrier) => {
-                let weaker = barrier.weaker_forms(dialect).into_iter();
-                weaker
-                    .map(|(change, barrier)| (change, Some(InstructionKind::ControlBarrier(barrier))))
-                    .collect()
-            }
-            InstructionKind::SplitBarrier(barrier) => {
-                let weaker = barrier.weaker_forms(dialect).into_iter();
-                weaker
-                    .map(|(change, barrier)| (change, Some(InstructionKind::SplitBarrier(barrier))))
-                    .collect()
-            }
-            InstructionKind::System(_)
-            | InstructionKind::ShaderCall(_)
-            | InstructionKind::Interlock(_)
-            | InstructionKind::Subgroup(_)
-            | InstructionKind::Compute(_)
-            | InstructionKind::Flow(_) => Vec::new(),
-        }
-    }
-
-    /// Returns its forms that are one step stronger.
-    pub fn stronger_forms(&self, bounds: &StrengthBounds) -> Vec<(StrengthChange, InstructionKind)> {
-        match self {
-            InstructionKind::Access(access) => {
-                let stronger = access.stronger_forms(bounds).into_iter();
-                stronger.map(|(change, access)| (change, InstructionKind::Access(access))).collect()
-            }
-            InstructionKind::Fence { scope, semantics } => {
-                let stronger = stronger_fence(*scope, *semantics, bounds).into_iter();
-                let fence = |scope, semantics| InstructionKind::Fence { scope, semantics };
-                stronger.map(|(change, scope, semantics)| (change, fence(scope, semantics))).collect()
-            }
-            InstructionKind::ControlBarrier(barrier) => {
-                let stronger = barrier.stronger_forms(bounds).into_iter();
-                stronger.map(|(change, barrier)| (change, InstructionKind::ControlBarrier(barrier))).collect()
-            }
-            InstructionKind::SplitBarrier(barrier) => {
-                let stronger = barrier.stronger_forms(bounds).into_iter();
-                stronger.map(|(change, barrier)| (change, InstructionKind::SplitBarrier(barrier))).collect()
-            }
-            InstructionKind::System(_)
-            | InstructionKind::ShaderCall(_)
-            | InstructionKind::Interlock(_)
-            | InstructionKind::Subgroup(_)
-            | InstructionKind::Compute(_)
-            | InstructionKind::Flow(_) => Vec::new(),
-        }
-    }
 }
 
 /// A number or a register of the same thread.
@@ -459,6 +379,7 @@ impl ArithmeticOperation {
         let (l, r) = (left.0, right.0);
         let (signed_left, signed_right) = (left.to_signed(ty), right.to_signed(ty));
         let left_is_less = if ty.is_signed() { signed_left < signed_right } else { l < r };
+        let (lesser, greater) = if left_is_less { (l, r) } else { (r, l) };
         let result = match self {
             ArithmeticOperation::Add => l.wrapping_add(r),
             ArithmeticOperation::Subtract => l.wrapping_sub(r),
@@ -468,20 +389,8 @@ impl ArithmeticOperation {
             ArithmeticOperation::And => l & r,
             ArithmeticOperation::Or => l | r,
             ArithmeticOperation::Xor => l ^ r,
-            ArithmeticOperation::Minimum => {
-                if left_is_less {
-                    l
-                } else {
-                    r
-                }
-            }
-            ArithmeticOperation::Maximum => {
-                if left_is_less {
-                    r
-                } else {
-                    l
-                }
-            }
+            ArithmeticOperation::Minimum => lesser,
+            ArithmeticOperation::Maximum => greater,
         };
         Value(result).truncate_to(ty)
     }

@@ -6,7 +6,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::access::{Access, AccessKind, MemoryAccess, RmwOperation};
-use super::instruction::{ControlBarrier, SplitBarrier};
+use super::instruction::{BarrierSemantics, ControlBarrier, InstructionKind, SplitBarrier, Synchronization};
 use super::{Dialect, Test};
 use vocabulary::{Order, Scope, Semantics, StorageClass, StorageClassSet};
 
@@ -277,89 +277,67 @@ impl MemoryAccess {
     }
 }
 
-impl ControlBarrier {
-    /// Returns the forms with memory semantics one step weaker; without semantics it is not a memory
-    /// barrier.
-    pub fn weaker_forms(&self, dialect: Dialect) -> Vec<(StrengthChange, ControlBarrier)> {
-        let Some(semantics) = self.semantics else { return Vec::new() };
-        let narrower = narrower_scope(self.memory_scope, dialect).into_iter();
-        let narrower = narrower.map(|memory_scope| {
-            (StrengthChange::Scope(memory_scope), ControlBarrier { memory_scope, ..self.clone() })
-        });
+impl InstructionKind {
+    /// Returns its forms that are one step weaker; `None` for a memory barrier that is removed.
+    pub fn weaker_forms(&self, dialect: Dialect) -> Vec<(StrengthChange, Option<InstructionKind>)> {
+        if let InstructionKind::Access(access) = self {
+            let weaker = access.weaker_forms(dialect).into_iter();
+            return weaker.map(|(change, access)| (change, Some(InstructionKind::Access(access)))).collect();
+        }
+        // Without semantics it is not a memory barrier.
+        let Synchronization { memory_scope: Some(scope), semantics: Some(semantics), .. } =
+            self.synchronization()
+        else {
+            return Vec::new();
+        };
+        let narrower = narrower_scope(scope, dialect).into_iter();
+        let narrower =
+            narrower.map(|scope| (StrengthChange::Scope(scope), self.with_strength(scope, Some(semantics))));
         let weaker = weaker_semantics(semantics).into_iter().map(|(change, weaker)| {
             let semantics = (weaker.order != Order::Relaxed).then_some(weaker);
-            (change, ControlBarrier { semantics, ..self.clone() })
+            (change, self.with_strength(scope, semantics))
         });
         narrower.chain(weaker).collect()
     }
 
-    /// Returns the forms one step stronger; without memory semantics the memory scope is irrelevant.
-    pub fn stronger_forms(&self, bounds: &StrengthBounds) -> Vec<(StrengthChange, ControlBarrier)> {
-        let wider = bounds.wider_scopes(self.memory_scope).filter(|_| self.semantics.is_some());
-        let wider = wider.map(|memory_scope| {
-            (StrengthChange::Scope(memory_scope), ControlBarrier { memory_scope, ..self.clone() })
-        });
-        let semantics = self.semantics.unwrap_or(Semantics::RELAXED);
-        let stronger = stronger_semantics(semantics, &[Order::AcquireRelease], bounds.classes).into_iter();
-        let stronger = stronger.map(|(change, semantics)| {
-            (change, ControlBarrier { semantics: Some(semantics), ..self.clone() })
-        });
-        wider.chain(stronger).collect()
-    }
-}
-
-impl SplitBarrier {
-    /// Returns the forms with memory semantics one step weaker; without semantics it is not a memory
-    /// barrier.
-    pub fn weaker_forms(&self, dialect: Dialect) -> Vec<(StrengthChange, SplitBarrier)> {
-        let Some(semantics) = self.semantics else { return Vec::new() };
-        let narrower = narrower_scope(self.memory_scope, dialect).into_iter();
-        let narrower = narrower.map(|memory_scope| {
-            (StrengthChange::Scope(memory_scope), SplitBarrier { memory_scope, ..self.clone() })
-        });
-        let weaker = weaker_semantics(semantics).into_iter().map(|(change, weaker)| {
-            let semantics = (weaker.order != Order::Relaxed).then_some(weaker);
-            (change, SplitBarrier { semantics, ..self.clone() })
-        });
-        narrower.chain(weaker).collect()
-    }
-
-    /// Returns the forms one step stronger; an arrival may only release, a wait only acquire.
-    pub fn stronger_forms(&self, bounds: &StrengthBounds) -> Vec<(StrengthChange, SplitBarrier)> {
-        let wider = bounds.wider_scopes(self.memory_scope).filter(|_| self.semantics.is_some());
-        let wider = wider.map(|memory_scope| {
-            (StrengthChange::Scope(memory_scope), SplitBarrier { memory_scope, ..self.clone() })
-        });
-        let semantics = self.semantics.unwrap_or(Semantics::RELAXED);
+    /// Returns its forms that are one step stronger; without memory semantics the memory scope is irrelevant.
+    pub fn stronger_forms(&self, bounds: &StrengthBounds) -> Vec<(StrengthChange, InstructionKind)> {
+        let order = match self {
+            InstructionKind::Access(access) => {
+                let stronger = access.stronger_forms(bounds).into_iter();
+                return stronger.map(|(change, access)| (change, InstructionKind::Access(access))).collect();
+            }
+            InstructionKind::SplitBarrier(barrier) => barrier.half.strongest_order(),
+            InstructionKind::Fence { .. } | InstructionKind::ControlBarrier(_) => Order::AcquireRelease,
+            InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Subgroup(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => return Vec::new(),
+        };
+        let Synchronization { memory_scope, semantics: own, .. } = self.synchronization();
+        let scope = memory_scope.unwrap_or(Scope::Invocation);
+        let wider = bounds.wider_scopes(scope).filter(|_| own.is_some());
+        let wider = wider.map(|wider| (StrengthChange::Scope(wider), self.with_strength(wider, own)));
+        let semantics = own.unwrap_or(Semantics::RELAXED);
+        let stronger = stronger_semantics(semantics, &[order], bounds.classes).into_iter();
         let stronger =
-            stronger_semantics(semantics, &[self.half.strongest_order()], bounds.classes).into_iter();
-        let stronger = stronger
-            .map(|(change, semantics)| (change, SplitBarrier { semantics: Some(semantics), ..self.clone() }));
-        wider.chain(stronger).collect()
+            stronger.map(|(change, semantics)| (change, self.with_strength(scope, Some(semantics))));
+        wider.chain(stronger).filter_map(|(change, kind)| Some((change, kind?))).collect()
     }
-}
 
-/// Returns the forms of a memory barrier that are one step weaker.
-pub(super) fn weaker_fence(
-    scope: Scope,
-    semantics: Semantics,
-    dialect: Dialect,
-) -> Vec<(StrengthChange, Scope, Semantics)> {
-    let narrower = narrower_scope(scope, dialect)
-        .into_iter()
-        .map(|scope| (StrengthChange::Scope(scope), scope, semantics));
-    let weaker =
-        weaker_semantics(semantics).into_iter().map(|(change, semantics)| (change, scope, semantics));
-    narrower.chain(weaker).collect()
-}
-
-/// Returns the forms of a memory barrier that are one step stronger.
-pub(super) fn stronger_fence(
-    scope: Scope,
-    semantics: Semantics,
-    bounds: &StrengthBounds,
-) -> Vec<(StrengthChange, Scope, Semantics)> {
-    let wider = bounds.wider_scopes(scope).map(|scope| (StrengthChange::Scope(scope), scope, semantics));
-    let stronger = stronger_semantics(semantics, &[Order::AcquireRelease], bounds.classes).into_iter();
-    wider.chain(stronger.map(|(change, semantics)| (change, scope, semantics))).collect()
+    /// Returns a barrier with another memory scope and semantics; `None` for a memory barrier without semantics.
+    fn with_strength(&self, scope: Scope, semantics: BarrierSemantics) -> Option<InstructionKind> {
+        let mut changed = self.clone();
+        *changed.memory_scope_mut()? = scope;
+        if let InstructionKind::Fence { semantics: own, .. } = &mut changed {
+            *own = semantics?;
+        } else if let InstructionKind::ControlBarrier(ControlBarrier { semantics: own, .. })
+        | InstructionKind::SplitBarrier(SplitBarrier { semantics: own, .. }) = &mut changed
+        {
+            *own = semantics;
+        }
+        Some(changed)
+    }
 }

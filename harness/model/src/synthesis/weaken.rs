@@ -113,7 +113,8 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, position: &str) -> Vec<
         }
         found.push(WeakenedTest { step: format!("{position}: {what}"), test: weaker });
     };
-    for (changed, weaker) in barrier.weaker_forms(test.dialect) {
+    for (changed, weaker) in InstructionKind::ControlBarrier(barrier.clone()).weaker_forms(test.dialect) {
+        let Some(InstructionKind::ControlBarrier(weaker)) = weaker else { continue };
         change(&describe_change(changed), &|other| {
             (other.memory_scope, other.semantics) = (weaker.memory_scope, weaker.semantics);
         });
