@@ -112,12 +112,7 @@ impl Thread {
     pub(crate) fn is_crossed(&self, branch: usize, end: usize) -> bool {
         let is_inside = |at: usize| branch < at && at < end;
         (0..).zip(&self.instructions).any(|(from, instruction)| {
-            let InstructionKind::Flow(
-                Flow::Branch { target, .. } | Flow::Goto(target) | Flow::BranchIf { target, .. },
-            ) = instruction.kind
-            else {
-                return false;
-            };
+            let Some(target) = instruction.kind.jump_target() else { return false };
             let to = self.label_index(target);
             from != branch && to.is_some_and(|to| is_inside(from) != is_inside(to) || to == end)
         })
@@ -125,11 +120,7 @@ impl Thread {
 
     /// Returns true if a loop begins at a label.
     fn is_loop_head(&self, label: LabelId, at: usize) -> bool {
-        self.instructions.iter().skip(at).any(|instruction| {
-            matches!(instruction.kind, InstructionKind::Flow(
-                Flow::Branch { target, .. } | Flow::Goto(target) | Flow::BranchIf { target, .. },
-            ) if target == label)
-        })
+        self.instructions.iter().skip(at).any(|instruction| instruction.kind.jump_target() == Some(label))
     }
 
     /// Returns true if constants and initial values decide that a branch is taken.
@@ -157,7 +148,8 @@ impl Thread {
         }
     }
 
-    pub(crate) fn label_index(&self, label: LabelId) -> Option<usize> {
+    /// Returns the index of a label among the instructions.
+    pub fn label_index(&self, label: LabelId) -> Option<usize> {
         self.instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)))
     }
 

@@ -101,7 +101,7 @@ pub(crate) fn needs_jump_variable(steps: &[StructuredStep]) -> bool {
 fn jump_target(thread: &Thread, position: usize) -> Option<usize> {
     match thread.instructions.get(position).map(|instruction| &instruction.kind) {
         Some(InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. })) => {
-            label_position(thread, *target)
+            thread.label_index(*target)
         }
         _ => None,
     }
@@ -236,10 +236,4 @@ fn predicate_blocks(thread: &Thread, range: Range<usize>, guard_first: bool) -> 
     }
     steps.extend(current_loop.map(|(_, blocks)| StructuredStep::Loop(blocks)));
     steps
-}
-
-pub(crate) fn label_position(thread: &Thread, label: litmus::LabelId) -> Option<usize> {
-    thread.instructions.iter().position(
-        |instruction| matches!(instruction.kind, InstructionKind::Flow(Flow::Label(here)) if here == label),
-    )
 }

@@ -17,7 +17,6 @@ use litmus::{
 };
 
 use crate::dependency::Dependency;
-use crate::flow::label_position;
 use crate::rules::Rule;
 
 #[derive(Clone, Debug)]
@@ -246,7 +245,7 @@ fn host_acts(
         for (at, instruction) in jumps {
             if let InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) = &instruction.kind
             {
-                let to = label_position(thread, *target);
+                let to = thread.label_index(*target);
                 Rule::HostBranch.when(!to.is_some_and(|to| at < to && range.contains(&to)))?;
             }
         }

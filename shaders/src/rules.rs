@@ -11,7 +11,6 @@ use litmus::{
 };
 
 pub use self::rule::{Rule, SemanticsRule, WorkgroupClause};
-use crate::flow::label_position;
 use crate::kernel::CompileError;
 use crate::queues::queues;
 use crate::semantics::{self, SemanticsInstruction};
@@ -250,7 +249,7 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
                 InstructionKind::Flow(Flow::Label(_)) => true,
                 // An unconditional backward jump would never end.
                 InstructionKind::Flow(Flow::Goto(target)) => {
-                    label_position(thread, *target).is_some_and(|to| to > at)
+                    thread.label_index(*target).is_some_and(|to| to > at)
                 }
                 InstructionKind::ControlBarrier(_)
                 | InstructionKind::SplitBarrier(_)
@@ -287,7 +286,7 @@ fn repeats_only_on_failure(
     let repeats_on_failure = matches!(next,
         Some(InstructionKind::Flow(Flow::Branch { relation: litmus::Comparison::NotEqual, left, right, target }))
             if *left == Operand::Register(destination) && *right == compare
-                && label_position(thread, *target).is_some_and(|to| to <= at));
+                && thread.label_index(*target).is_some_and(|to| to <= at));
     repeats_on_failure && region.end == at + 2
 }
 
@@ -345,7 +344,7 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
         | InstructionKind::Flow(Flow::Label(_)) => Ok(()),
         InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) => {
             // A parsed test has a position for every label.
-            label_position(thread, *target).map_or(Err(Rule::LoopWithEffects), |_| Ok(()))
+            thread.label_index(*target).map_or(Err(Rule::LoopWithEffects), |_| Ok(()))
         }
     }
 }

@@ -16,7 +16,6 @@ use litmus::{
 };
 use rspirv::spirv::Op;
 
-use crate::flow::label_position;
 use crate::placement::WorkgroupLayout;
 use crate::rules::Rule;
 
@@ -368,7 +367,7 @@ fn cut_at_interlocks(test: &Test) -> Result<Vec<BarrierSegment>, Rule> {
 fn is_jumped_over(thread: &Thread, places: &[usize]) -> Result<bool, Rule> {
     for (from, instruction) in thread.instructions.iter().enumerate() {
         if let InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) = &instruction.kind {
-            let to = label_position(thread, *target).ok_or(Rule::Internal("a jump to an undefined label"))?;
+            let to = thread.label_index(*target).ok_or(Rule::Internal("a jump to an undefined label"))?;
             if places.iter().any(|place| (from.min(to)..from.max(to)).contains(place)) {
                 return Ok(true);
             }
@@ -421,7 +420,7 @@ fn cut_into_intervals(thread: &Thread) -> Result<Vec<BarrierInterval<'_>>, Rule>
         match &instruction.kind {
             InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) => {
                 let no_label = Rule::Internal("a jump to an undefined label");
-                reach = reach.max(label_position(thread, *target).ok_or(no_label)?);
+                reach = reach.max(thread.label_index(*target).ok_or(no_label)?);
             }
             InstructionKind::Subgroup(operation) => {
                 // The parser refuses jumps over an operation that do not form blocks.

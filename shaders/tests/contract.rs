@@ -281,13 +281,7 @@ fn replay(
         .collect();
     let mut touches = touches.iter();
     let mut position = 0;
-    let jump = |label: LabelId| {
-        thread
-            .instructions
-            .iter()
-            .position(|i| matches!(i.kind, InstructionKind::Flow(Flow::Label(here)) if here == label))
-            .unwrap()
-    };
+    let jump = |label: LabelId| thread.label_index(label).unwrap();
     while let Some(instruction) = thread.instructions.get(position) {
         position += 1;
         let value = |operand: &Operand| match operand {

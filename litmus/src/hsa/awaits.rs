@@ -54,8 +54,7 @@ fn collect_writes_to(hsa: &Test, location: LocationId) -> Vec<LocationWrite> {
 pub(super) fn is_skippable(thread: &Thread, at: usize) -> bool {
     thread.instructions.iter().take(at).any(|before| {
         let InstructionKind::Flow(Flow::BranchIf { target, .. }) = &before.kind else { return false };
-        let is_target = |kind: &InstructionKind| *kind == InstructionKind::Flow(Flow::Label(*target));
-        thread.instructions.iter().skip(at).any(|after| is_target(&after.kind))
+        thread.label_index(*target).is_some_and(|end| end >= at)
     })
 }
 

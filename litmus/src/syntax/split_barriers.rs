@@ -5,7 +5,7 @@
 use super::parser::Parser;
 use crate::error::ParseError;
 use crate::span::Span;
-use crate::test::{ControlBarrier, Flow, InstructionKind, LabelId, Scope, SplitHalf, Thread};
+use crate::test::{ControlBarrier, Flow, InstructionKind, Scope, SplitHalf, Thread};
 
 /// A set of possible last events of one scope, as bits.
 type LastEvents = u8;
@@ -52,8 +52,6 @@ fn check_alternation(thread: &Thread, scope: Scope, errors: &mut Vec<ParseError>
     if !code.iter().any(|instruction| half(&instruction.kind).is_some()) {
         return;
     }
-    let position =
-        |label: LabelId| code.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)));
     // The possible last events before each instruction.
     let mut before: Vec<LastEvents> = vec![0; code.len() + 1];
     before[0] = NO_EVENT;
@@ -66,11 +64,8 @@ fn check_alternation(thread: &Thread, scope: Scope, errors: &mut Vec<ParseError>
             None => before[at],
         };
         let next = match &instruction.kind {
-            InstructionKind::Flow(Flow::Goto(target)) => [position(*target), None],
-            InstructionKind::Flow(Flow::Branch { target, .. } | Flow::BranchIf { target, .. }) => {
-                [position(*target), Some(at + 1)]
-            }
-            _ => [Some(at + 1), None],
+            InstructionKind::Flow(Flow::Goto(target)) => [thread.label_index(*target), None],
+            kind => [kind.jump_target().and_then(|target| thread.label_index(target)), Some(at + 1)],
         };
         for next in next.into_iter().flatten() {
             if before[next] | after != before[next] {

@@ -11,7 +11,6 @@ use super::{
     RecordField, STOP_WORD, STORAGE_SPACING, STUCK, SeparationLevel, block_leaders,
 };
 use crate::dispatch::Storages;
-use crate::flow::label_position;
 use crate::kernel::CompileError;
 use crate::loops::LoopBuilder;
 use crate::memory::{AccessTarget, ReferenceMemory, ReferencePath};
@@ -572,5 +571,5 @@ impl ProgressEmitter<'_> {
 
 /// Returns the target of a jump.
 fn label_target(thread: &litmus::Thread, label: litmus::LabelId) -> Result<usize, Rule> {
-    label_position(thread, label).ok_or(Rule::Internal("a jump to an undefined label"))
+    thread.label_index(label).ok_or(Rule::Internal("a jump to an undefined label"))
 }

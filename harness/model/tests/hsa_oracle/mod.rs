@@ -85,13 +85,7 @@ fn run_thread(test: &Test, id: usize, guesses: &[u64]) -> Result<Option<ThreadRu
             Operand::Constant(constant) => (u64::from(*constant as u32), BTreeSet::new()),
             Operand::Register(register) => registers[usize::from(register.0)].clone(),
         };
-        let position = |label: LabelId| {
-            thread
-                .instructions
-                .iter()
-                .position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)))
-                .unwrap()
-        };
+        let position = |label: LabelId| thread.label_index(label).unwrap();
         let here = events.len();
         let mut event = Event {
             thread: id,

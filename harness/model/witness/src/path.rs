@@ -322,9 +322,8 @@ impl ThreadPathSearch<'_> {
 
     /// Jumps; returns false if the loop bound is reached.
     fn jump(&mut self, walk: &mut PartialThreadPath, from: usize, label: LabelId) -> bool {
-        let instructions = &self.test.thread(self.thread).instructions;
-        let target = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)));
-        let target = target.unwrap_or(instructions.len());
+        let thread = self.test.thread(self.thread);
+        let target = thread.label_index(label).unwrap_or(thread.instructions.len());
         if target <= from {
             walk.backward_jumps[from] += 1;
             if walk.backward_jumps[from] >= self.bound {

@@ -226,9 +226,11 @@ fn outermost_branch(test: &Test, paths: &[&ThreadPath], thread: usize, at: usize
 
 /// Returns the target of a conditional branch.
 fn branch_target(test: &Test, thread: usize, branch: usize) -> Option<usize> {
-    let code = &test.threads[thread].instructions;
-    let InstructionKind::Flow(Flow::Branch { target, .. }) = code[branch].kind else { return None };
-    code.iter().position(|other| other.kind == InstructionKind::Flow(Flow::Label(target)))
+    let code = &test.threads[thread];
+    let InstructionKind::Flow(Flow::Branch { target, .. }) = code.instructions[branch].kind else {
+        return None;
+    };
+    code.label_index(target)
 }
 
 /// Returns the trace of an invocation from its divergence to an operation.

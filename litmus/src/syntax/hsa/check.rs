@@ -89,14 +89,9 @@ fn check_branches(thread: &Thread, errors: &mut Vec<ParseError>) {
     let mut open = Vec::new();
     for (index, instruction) in thread.instructions.iter().enumerate() {
         let InstructionKind::Flow(Flow::BranchIf { target, .. }) = instruction.kind else { continue };
-        let position = thread.instructions.iter().position(
-            |other| matches!(other.kind, InstructionKind::Flow(Flow::Label(label)) if label == target),
-        );
         // A label without a position is reported where it is used.
-        let Some(end) = position else { continue };
-        let name = |label: crate::test::LabelId| {
-            thread.labels.get(usize::from(label.0)).map_or("?", |label| &label.name).to_owned()
-        };
+        let Some(end) = thread.label_index(target) else { continue };
+        let name = |label: crate::test::LabelId| thread.label_name(label).to_owned();
         if end < index {
             errors.push(ParseError::BackwardBranch { name: name(target), span: instruction.span });
             continue;

@@ -345,12 +345,6 @@ fn value_bits(element: ScalarType, number: u64) -> u64 {
 /// Returns for each instruction true if it is reachable.
 fn reachable_instructions(thread: &Thread) -> Vec<bool> {
     let mut reached = vec![false; thread.instructions.len()];
-    let position_of = |label| {
-        thread
-            .instructions
-            .iter()
-            .position(|i| matches!(i.kind, InstructionKind::Flow(Flow::Label(here)) if here == label))
-    };
     let mut open = vec![0];
     while let Some(position) = open.pop() {
         match reached.get_mut(position) {
@@ -358,9 +352,9 @@ fn reachable_instructions(thread: &Thread) -> Vec<bool> {
             _ => continue,
         }
         match thread.instructions.get(position).map(|instruction| &instruction.kind) {
-            Some(InstructionKind::Flow(Flow::Goto(target))) => open.extend(position_of(*target)),
+            Some(InstructionKind::Flow(Flow::Goto(target))) => open.extend(thread.label_index(*target)),
             Some(InstructionKind::Flow(Flow::Branch { target, .. })) => {
-                open.extend(position_of(*target));
+                open.extend(thread.label_index(*target));
                 open.push(position + 1);
             }
             _ => open.push(position + 1),
@@ -508,12 +502,8 @@ impl KernelComparison<'_> {
 
 /// Counts the branches that skip an instruction.
 fn count_skipping_branches(thread: &Thread, place: usize) -> usize {
-    let label = |target| {
-        let is_label = |kind: &InstructionKind| *kind == InstructionKind::Flow(Flow::Label(target));
-        thread.instructions.iter().position(|instruction| is_label(&instruction.kind))
-    };
     let before = thread.instructions.iter().take(place).filter_map(|instruction| match instruction.kind {
-        InstructionKind::Flow(Flow::Branch { target, .. }) => label(target),
+        InstructionKind::Flow(Flow::Branch { target, .. }) => thread.label_index(target),
         _ => None,
     });
     before.filter(|to| *to > place).count()
