@@ -306,7 +306,7 @@ enum NamedTerm {
     Location(LocationId),
 }
 
-fn comparison_of(token: Token) -> Option<Comparison> {
+pub(super) fn comparison_of(token: Token) -> Option<Comparison> {
     Some(match token.kind {
         TokenKind::Equal | TokenKind::EqualEqual => Comparison::Equal,
         TokenKind::NotEqual => Comparison::NotEqual,

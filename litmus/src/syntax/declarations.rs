@@ -2,13 +2,13 @@
 
 use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
-use super::words::{self, AccessType, is_thread, lookup};
+use super::words::{AccessType, is_thread};
 use super::{MAX_REGISTERS, MAX_SYSTEM_SYNC, MAX_THREADS};
 use crate::error::ParseError;
 use crate::span::Span;
 use crate::test::{
-    Location, LocationId, LocationInit, MAX_COMPONENTS, Register, RegisterInit, ScalarType, SyncPoint,
-    SystemSync,
+    Location, LocationId, LocationInit, MAX_COMPONENTS, Reference, Register, RegisterInit, ScalarType,
+    SyncPoint, SystemSync,
 };
 use crate::value::Value;
 
@@ -169,7 +169,7 @@ impl Parser<'_> {
         while self.at_word_before_name() {
             let token = self.peek();
             let word = self.token_text(token);
-            match (lookup(words::REFERENCES, word), AccessType::from_word(word)) {
+            match (Reference::from_keyword(word), AccessType::from_word(word)) {
                 (Some(kind), _) if reference.is_none() && declared.is_none() => reference = Some(kind),
                 (_, Some(ty)) if ty.is_too_wide() => return Err(vector_too_wide_error(word, ty, token.span)),
                 (_, Some(ty)) if declared.is_none() => declared = Some(ty),

@@ -7,11 +7,10 @@ mod mnemonic;
 mod print;
 
 pub(crate) use print::instruction_text;
-pub(super) use print::print_body;
 
 use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
-use super::words::{Words, is_thread};
+use super::words::{Words, is_numbered, is_thread};
 use crate::comparison::Comparison;
 use crate::error::ParseError;
 use crate::test::{
@@ -67,10 +66,6 @@ const RELATIONS: Words<Comparison> = &[
     ("gt", Comparison::Greater),
     ("ge", Comparison::GreaterOrEqual),
 ];
-
-fn is_numbered(word: &str, prefix: &str) -> bool {
-    word.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
-}
 
 /// Returns true for `$s0`, `$s1`, ….
 pub(super) fn is_value_register(word: &str) -> bool {

@@ -286,11 +286,11 @@ impl KhronosReader<'_> {
         }
         let location = parsed.location.map(|(name, at)| self.intern_location(name, at, false));
         if let Some(thread) = self.test.threads.last_mut().filter(|_| placed) {
-            let kind = parsed.instruction_kind(location.unwrap_or(LocationId(0)), &mut thread.registers);
-            thread.instructions.push(Instruction { kind, span });
             if let Some(values) = self.khronos.read_values.last_mut() {
                 values.push(parsed.read_value);
             }
+            let kind = parsed.instruction_kind(location.unwrap_or(LocationId(0)), &mut thread.registers);
+            thread.instructions.push(Instruction { kind, span });
         }
     }
 

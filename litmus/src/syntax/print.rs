@@ -11,8 +11,9 @@ use crate::outcome::Race;
 use crate::system::{InterlockEnd, InterlockOrder, SystemOperation};
 use crate::test::{
     Access, AccessKind, BarrierSemantics, Components, Compute, Dialect, Flow, InstructionKind, Location,
-    LocationId, LocationInit, MemoryAccess, MemoryPlace, Operand, Order, Performer, Placement, RegisterId,
-    RegisterInit, RmwOperation, Scope, Semantics, StorageClass, SyncPoint, Test, ThreadId, ThreadPlace,
+    LocationId, LocationInit, MemoryAccess, MemoryPlace, Operand, Order, Performer, Placement, Reference,
+    RegisterId, RegisterInit, RmwOperation, Scope, Semantics, StorageClass, SyncPoint, Test, ThreadId,
+    ThreadPlace,
 };
 
 /// Returns the text of a test in its own syntax: Khronos' `.test` for a test from there, else the native
@@ -27,11 +28,7 @@ pub fn print(test: &Test) -> String {
     let keyword = if test.dialect == Dialect::Hsa { "HSA" } else { "VULKAN" };
     push_line(&mut out, &format!("{keyword} {}", one_line(&test.name)));
     print_metadata(&mut out, &test.metadata);
-    if test.dialect == Dialect::Hsa {
-        hsa::print_body(&mut out, test);
-    } else {
-        print_body(&mut out, test);
-    }
+    print_body(&mut out, test);
     if let Some(question) = &test.question {
         push_line(&mut out, &question.to_text(test));
     }
@@ -45,7 +42,8 @@ fn print_body(out: &mut String, test: &Test) {
         out.push_str("{\n");
         for pair in test.attached_sync() {
             let (from, to) = (sync_point_text(test, pair.from), sync_point_text(test, pair.to));
-            push_line(out, &format!("ssw {from} {to};"));
+            let keyword = if test.dialect == Dialect::Hsa { "pkt" } else { "ssw" };
+            push_line(out, &format!("{keyword} {from} {to};"));
         }
         out.push_str("}\n");
     }
@@ -213,9 +211,11 @@ fn print_initial_state(out: &mut String, test: &Test) {
 
 fn declaration_text(test: &Test, location: &Location) -> String {
     let mut text = String::new();
-    if let Some(reference) = location.reference {
-        text.push_str(reference.keyword());
-        text.push(' ');
+    match location.reference {
+        // The default of the dialect, and its word for workgroup memory.
+        Some(Reference::Buffer) if test.dialect == Dialect::Hsa => {}
+        Some(Reference::Workgroup) if test.dialect == Dialect::Hsa => text.push_str("group "),
+        reference => text.extend(reference.map(|reference| format!("{} ", reference.keyword()))),
     }
     // An alias without a type has its storage's type.
     let type_of = |location: &Location| {
@@ -261,6 +261,7 @@ fn sync_point_text(test: &Test, point: SyncPoint) -> String {
     let number = test.thread(point.thread).number;
     match point.instruction {
         Some(index) => format!("P{number}.{index}"),
+        None if test.dialect == Dialect::Hsa => format!("P{number}"),
         None => number.to_string(),
     }
 }
@@ -271,6 +272,11 @@ fn print_table(out: &mut String, test: &Test) {
         let mut cells = Vec::with_capacity(thread.instructions.len() + 1);
         cells.push(match thread.place {
             ThreadPlace::Host => format!("P{}@host", thread.number),
+            ThreadPlace::Device(Placement { subgroup, workgroup, queue_family, .. })
+                if test.dialect == Dialect::Hsa =>
+            {
+                format!("P{}@wave {subgroup}, wg {workgroup}, agent {queue_family}", thread.number)
+            }
             ThreadPlace::Device(place) => {
                 let queue = if place.queue == 0 { String::new() } else { format!(", q {}", place.queue) };
                 let Placement { subgroup, workgroup, queue_family, .. } = place;

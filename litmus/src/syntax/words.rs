@@ -9,51 +9,36 @@ use crate::test::{
 /// Keywords with their meanings.
 pub(super) type Words<T> = &'static [(&'static str, T)];
 
-pub(super) const SCOPES: Words<Scope> = &[
-    ("sg", Scope::Subgroup),
-    ("wg", Scope::Workgroup),
-    ("qf", Scope::QueueFamily),
-    ("dv", Scope::Device),
-    ("inv", Scope::Invocation),
-    ("xd", Scope::CrossDevice),
-    ("call", Scope::ShaderCall),
-    ("fi", Scope::FragmentInterlock),
-];
+/// Declares the words of all values of a type, and these words with a prefix.
+macro_rules! prefixed_words {
+    ($words:ident, $prefixed:ident = $prefix:literal: $type:ident { $($word:literal = $value:ident,)* }) => {
+        pub(super) const $words: Words<$type> = &[$(($word, $type::$value)),*];
+        pub(super) const $prefixed: Words<$type> = &[$((concat!($prefix, $word), $type::$value)),*];
+        const _: () = assert!($words.len() == $type::ALL.len(), "every value has its words");
+    };
+}
 
-pub(super) const EXECUTION_SCOPES: Words<Scope> = &[
-    ("execsg", Scope::Subgroup),
-    ("execwg", Scope::Workgroup),
-    ("execqf", Scope::QueueFamily),
-    ("execdv", Scope::Device),
-    ("execinv", Scope::Invocation),
-    ("execxd", Scope::CrossDevice),
-    ("execcall", Scope::ShaderCall),
-    ("execfi", Scope::FragmentInterlock),
-];
+prefixed_words! {
+    SCOPES, EXECUTION_SCOPES = "exec": Scope {
+        "sg" = Subgroup,
+        "wg" = Workgroup,
+        "qf" = QueueFamily,
+        "dv" = Device,
+        "inv" = Invocation,
+        "xd" = CrossDevice,
+        "call" = ShaderCall,
+        "fi" = FragmentInterlock,
+    }
+}
 
-const _: () = assert!(
-    SCOPES.len() == Scope::ALL.len() && EXECUTION_SCOPES.len() == Scope::ALL.len(),
-    "every scope has its words"
-);
-
-pub(super) const CLASSES: Words<StorageClass> = &[
-    ("sc0", StorageClass::Buffer),
-    ("sc1", StorageClass::Workgroup),
-    ("sc2", StorageClass::Image),
-    ("sc3", StorageClass::Output),
-];
-
-pub(super) const SEMANTICS_CLASSES: Words<StorageClass> = &[
-    ("semsc0", StorageClass::Buffer),
-    ("semsc1", StorageClass::Workgroup),
-    ("semsc2", StorageClass::Image),
-    ("semsc3", StorageClass::Output),
-];
-
-const _: () = assert!(
-    CLASSES.len() == StorageClass::ALL.len() && SEMANTICS_CLASSES.len() == StorageClass::ALL.len(),
-    "every storage class has its words"
-);
+prefixed_words! {
+    CLASSES, SEMANTICS_CLASSES = "sem": StorageClass {
+        "sc0" = Buffer,
+        "sc1" = Workgroup,
+        "sc2" = Image,
+        "sc3" = Output,
+    }
+}
 
 /// Storage classes of semantics that the memory model ignores.
 pub(super) const IGNORED_CLASSES: Words<IgnoredClass> = &[
@@ -313,7 +298,7 @@ pub(super) fn similar_modifier(word: &str) -> Option<&'static str> {
 }
 
 /// Returns true for `prefix` followed by at least one digit and nothing else.
-fn is_numbered(word: &str, prefix: &str) -> bool {
+pub(super) fn is_numbered(word: &str, prefix: &str) -> bool {
     word.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
 }
 
@@ -363,45 +348,26 @@ pub fn order_keyword(order: Order) -> Option<&'static str> {
     }
 }
 
-impl Reference {
-    /// Returns its keyword, such as `buffer`.
-    pub fn keyword(self) -> &'static str {
-        find_word(REFERENCES, self)
-    }
+/// Adds the conversions between the values of a type and their keywords.
+macro_rules! keywords {
+    ($($type:ident in $words:ident, such as $example:literal;)*) => {
+        $(impl $type {
+            #[doc = concat!("Returns its keyword, such as `", $example, "`.")]
+            pub fn keyword(self) -> &'static str {
+                find_word($words, self)
+            }
+
+            /// Returns the value with a keyword.
+            pub fn from_keyword(keyword: &str) -> Option<$type> {
+                lookup($words, keyword)
+            }
+        })*
+    };
 }
 
-impl ScalarType {
-    /// Returns its keyword, such as `u32`.
-    pub fn keyword(self) -> &'static str {
-        find_word(TYPES, self)
-    }
-
-    /// Returns the type that a keyword names.
-    pub fn from_keyword(keyword: &str) -> Option<ScalarType> {
-        lookup(TYPES, keyword)
-    }
-}
-
-impl ArithmeticOperation {
-    /// Returns its keyword, such as `add`.
-    pub fn keyword(self) -> &'static str {
-        find_word(OPERATIONS, self)
-    }
-
-    /// Returns the operation that a keyword names.
-    pub fn from_keyword(keyword: &str) -> Option<ArithmeticOperation> {
-        lookup(OPERATIONS, keyword)
-    }
-}
-
-impl Comparison {
-    /// Returns its keyword, such as `bne`.
-    pub fn keyword(self) -> &'static str {
-        find_word(BRANCHES, self)
-    }
-
-    /// Returns the relation that a keyword names.
-    pub fn from_keyword(keyword: &str) -> Option<Comparison> {
-        lookup(BRANCHES, keyword)
-    }
+keywords! {
+    Reference in REFERENCES, such as "buffer";
+    ScalarType in TYPES, such as "u32";
+    ArithmeticOperation in OPERATIONS, such as "add";
+    Comparison in BRANCHES, such as "bne";
 }

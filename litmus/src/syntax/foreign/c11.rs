@@ -6,6 +6,7 @@ use super::{
 };
 use crate::comparison::Comparison;
 use crate::error::ParseError;
+use crate::syntax::condition::comparison_of;
 use crate::syntax::declarations::DeclaredRegister;
 use crate::syntax::words::{self, lookup};
 use crate::syntax::{MAX_NESTING, MAX_THREADS};
@@ -29,15 +30,6 @@ const SCOPES: words::Words<Scope> = &[
     ("memory_scope_device", Scope::Device),
     // All threads are on one device.
     ("memory_scope_all_svm_devices", Scope::Device),
-];
-
-const RELATIONS: [(TokenKind, Comparison); 6] = [
-    (TokenKind::EqualEqual, Comparison::Equal),
-    (TokenKind::NotEqual, Comparison::NotEqual),
-    (TokenKind::Less, Comparison::Less),
-    (TokenKind::LessOrEqual, Comparison::LessOrEqual),
-    (TokenKind::Greater, Comparison::Greater),
-    (TokenKind::GreaterOrEqual, Comparison::GreaterOrEqual),
 ];
 
 /// A thread whose statements are read.
@@ -242,8 +234,7 @@ impl Parser<'_> {
         self.next();
         self.expect(TokenKind::OpenParenthesis, "`(` and a condition")?;
         let left = self.parse_c11_value(thread, None)?;
-        let kind = self.peek().kind;
-        let relation = RELATIONS.into_iter().find(|(token, _)| *token == kind).map(|(_, relation)| relation);
+        let relation = comparison_of(self.peek()).filter(|_| self.peek().kind != TokenKind::Equal);
         let right = match relation {
             Some(_) => {
                 self.next();

@@ -1,24 +1,26 @@
 //! Parses one cell of the table: an instruction or a label.
 
-use super::mnemonic::{AtomicParts, Mnemonic};
+use super::mnemonic::{AccessParts, Mnemonic};
 use super::{OPERATIONS, RELATIONS, is_condition_register, is_value_register, segment_keyword};
 use crate::error::ParseError;
-use crate::span::Span;
 use crate::syntax::lexer::{Token, TokenKind};
 use crate::syntax::parser::{Parsed, Parser};
 use crate::syntax::words::lookup;
 use crate::test::{
-    Access, AccessKind, Compute, Flow, Instruction, InstructionKind, LabelId, MemoryAccess, MemoryPlace,
-    Operand, Order, Performer, RegisterId, RmwOperation, StorageClass, ThreadId,
+    AccessKind, Components, Compute, Flow, Instruction, InstructionKind, MemoryPlace, Operand, Order,
+    RegisterId, RmwOperation, ThreadId,
 };
 
-const LOAD_ORDERS: (&[Order], &str) = (&[Order::Relaxed, Order::Acquire], "`rlx` or `scacq`");
-const STORE_ORDERS: (&[Order], &str) = (&[Order::Relaxed, Order::Release], "`rlx` or `screl`");
-const RMW_ORDERS: (&[Order], &str) = (
+/// The possible orders of an operation, and these as text.
+pub(super) type OrderChoice = (&'static [Order], &'static str);
+
+const LOAD_ORDERS: OrderChoice = (&[Order::Relaxed, Order::Acquire], "`rlx` or `scacq`");
+const STORE_ORDERS: OrderChoice = (&[Order::Relaxed, Order::Release], "`rlx` or `screl`");
+const RMW_ORDERS: OrderChoice = (
     &[Order::Relaxed, Order::Acquire, Order::Release, Order::AcquireRelease],
     "`rlx`, `scacq`, `screl` or `scar`",
 );
-const FENCE_ORDERS: (&[Order], &str) =
+const FENCE_ORDERS: OrderChoice =
     (&[Order::Acquire, Order::Release, Order::AcquireRelease], "`scacq`, `screl` or `scar`");
 
 impl Parser<'_> {
@@ -51,25 +53,17 @@ impl Parser<'_> {
         let mut mnemonic = Mnemonic::new(word, start.span);
         match mnemonic.take_part() {
             "ld" => {
-                let (class, place) = mnemonic.take_segment()?;
-                mnemonic.end_with_type()?;
-                let destination = self.parse_value_register(thread)?;
-                self.expect_hsa_comma()?;
-                let place = self.parse_address(thread, class, place)?;
-                Ok(InstructionKind::load(destination, place, Access::Private))
+                let parts = mnemonic.take_plain()?;
+                self.parse_hsa_load(thread, parts)
             }
             "st" => {
-                let (class, place) = mnemonic.take_segment()?;
-                mnemonic.end_with_type()?;
-                let value = self.parse_hsa_operand(thread)?;
-                self.expect_hsa_comma()?;
-                let place = self.parse_address(thread, class, place)?;
-                Ok(InstructionKind::store(place, value, Access::Private))
+                let parts = mnemonic.take_plain()?;
+                self.parse_hsa_store(thread, parts)
             }
-            "atomic" => self.parse_atomic(thread, &mut mnemonic),
-            "atomicnoret" => self.parse_atomic_without_result(thread, &mut mnemonic),
+            "atomic" => self.parse_atomic(thread, &mut mnemonic, true),
+            "atomicnoret" => self.parse_atomic(thread, &mut mnemonic, false),
             "memfence" => {
-                let semantics = mnemonic.take_order(FENCE_ORDERS.0, FENCE_ORDERS.1)?;
+                let semantics = mnemonic.take_order(FENCE_ORDERS)?;
                 let scope = mnemonic.take_scope()?;
                 mnemonic.expect_end()?;
                 Ok(InstructionKind::Fence { scope, semantics })
@@ -77,41 +71,28 @@ impl Parser<'_> {
             "await" => {
                 mnemonic.take_word("atomic", "`atomic_ld`")?;
                 mnemonic.take_word("ld", "`ld`")?;
-                let parts = mnemonic.take_atomic(LOAD_ORDERS.0, LOAD_ORDERS.1)?;
-                let destination = self.parse_value_register(thread)?;
-                self.expect_hsa_comma()?;
-                let place = self.parse_address(thread, parts.class, parts.segment)?;
+                let parts = mnemonic.take_atomic(LOAD_ORDERS)?;
+                let destination = self.parse_destination(thread)?;
+                let place = self.parse_address(thread, &parts)?;
                 self.expect_hsa_comma()?;
                 let value = self.parse_hsa_operand(thread)?;
-                Ok(InstructionKind::Access(MemoryAccess {
-                    place,
-                    kind: AccessKind::Await { destination, value },
-                    strength: parts.access_strength(),
-                    performer: Performer::Invocation,
-                }))
+                Ok(parts.to_instruction(place, AccessKind::Await { destination, value }))
             }
             "mov" => {
                 mnemonic.end_with_type()?;
-                let destination = self.parse_value_register(thread)?;
-                self.expect_hsa_comma()?;
-                Ok(InstructionKind::Compute(Compute::Move {
-                    destination,
-                    value: self.parse_hsa_operand(thread)?,
-                }))
+                let destination = self.parse_destination(thread)?;
+                let value = self.parse_hsa_operand(thread)?;
+                Ok(InstructionKind::Compute(Compute::Move { destination, value }))
             }
             "cmp" => {
-                let Some(relation) = lookup(RELATIONS, mnemonic.peek()) else {
-                    return Err(mnemonic.unexpected_part("relation", "`eq`, `ne`, `lt`, `le`, `gt` or `ge`"));
-                };
-                mnemonic.take_part();
+                let expected = "`eq`, `ne`, `lt`, `le`, `gt` or `ge`";
+                let relation = mnemonic.one_of(RELATIONS, "relation", expected)?;
                 mnemonic.take_word("b1", "`b1_u32`")?;
                 mnemonic.take_word("u32", "`u32`")?;
                 mnemonic.expect_end()?;
                 let destination = self.parse_condition_register(thread)?;
                 self.expect_hsa_comma()?;
-                let left = self.parse_hsa_operand(thread)?;
-                self.expect_hsa_comma()?;
-                let right = self.parse_hsa_operand(thread)?;
+                let (left, right) = self.parse_two_operands(thread)?;
                 Ok(InstructionKind::Compute(Compute::Compare { destination, relation, left, right }))
             }
             "cbr" => {
@@ -119,10 +100,9 @@ impl Parser<'_> {
                 mnemonic.expect_end()?;
                 let condition = self.parse_condition_register(thread)?;
                 self.expect_hsa_comma()?;
-                Ok(InstructionKind::Flow(Flow::BranchIf {
-                    condition,
-                    target: self.parse_branch_target(thread)?,
-                }))
+                let token = self.expect_label()?;
+                let target = self.use_label(thread, token)?;
+                Ok(InstructionKind::Flow(Flow::BranchIf { condition, target }))
             }
             part => {
                 let Some(operation) = lookup(OPERATIONS, part) else {
@@ -130,78 +110,67 @@ impl Parser<'_> {
                     return Err(ParseError::UnknownMnemonic { word, span: start.span });
                 };
                 mnemonic.end_with_type()?;
-                let destination = self.parse_value_register(thread)?;
-                self.expect_hsa_comma()?;
-                let left = self.parse_hsa_operand(thread)?;
-                self.expect_hsa_comma()?;
-                let right = self.parse_hsa_operand(thread)?;
+                let destination = self.parse_destination(thread)?;
+                let (left, right) = self.parse_two_operands(thread)?;
                 Ok(InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }))
             }
         }
     }
 
-    /// Parses the part after `atomic_`.
-    fn parse_atomic(&mut self, thread: ThreadId, mnemonic: &mut Mnemonic<'_>) -> Parsed<InstructionKind> {
-        match mnemonic.peek() {
-            "ld" => {
-                mnemonic.take_part();
-                let parts = mnemonic.take_atomic(LOAD_ORDERS.0, LOAD_ORDERS.1)?;
-                let destination = self.parse_value_register(thread)?;
-                self.expect_hsa_comma()?;
-                let place = self.parse_address(thread, parts.class, parts.segment)?;
-                Ok(InstructionKind::load(destination, place, parts.access_strength()))
-            }
-            "st" => {
-                mnemonic.take_part();
-                let parts = mnemonic.take_atomic(STORE_ORDERS.0, STORE_ORDERS.1)?;
-                let value = self.parse_hsa_operand(thread)?;
-                self.expect_hsa_comma()?;
-                let place = self.parse_address(thread, parts.class, parts.segment)?;
-                Ok(InstructionKind::store(place, value, parts.access_strength()))
-            }
-            _ => {
-                let operation = mnemonic.take_operation(true)?;
-                let parts = mnemonic.take_atomic(RMW_ORDERS.0, RMW_ORDERS.1)?;
-                let destination = self.parse_value_register(thread)?;
-                self.expect_hsa_comma()?;
-                let place = self.parse_address(thread, parts.class, parts.segment)?;
-                self.expect_hsa_comma()?;
-                let operand = self.parse_hsa_operand(thread)?;
-                let operation = match operation {
-                    Some(operation) => RmwOperation::Fetch(operation, operand),
-                    None => RmwOperation::Exchange(operand),
-                };
-                Ok(InstructionKind::rmw(destination, place, operation, parts.scope, parts.semantics))
-            }
-        }
+    /// Parses the operands of a load.
+    fn parse_hsa_load(&mut self, thread: ThreadId, parts: AccessParts) -> Parsed<InstructionKind> {
+        let destination = self.parse_destination(thread)?;
+        let place = self.parse_address(thread, &parts)?;
+        Ok(parts.to_instruction(place, AccessKind::Load(Components::scalar(destination))))
     }
 
-    /// Parses the part after `atomicnoret_`.
-    fn parse_atomic_without_result(
+    /// Parses the operands of a store.
+    fn parse_hsa_store(&mut self, thread: ThreadId, parts: AccessParts) -> Parsed<InstructionKind> {
+        let value = self.parse_hsa_operand(thread)?;
+        self.expect_hsa_comma()?;
+        let place = self.parse_address(thread, &parts)?;
+        Ok(parts.to_instruction(place, AccessKind::Store(Components::scalar(value))))
+    }
+
+    /// Parses the part after `atomic_`, or after `atomicnoret_` without a result.
+    fn parse_atomic(
         &mut self,
         thread: ThreadId,
         mnemonic: &mut Mnemonic<'_>,
+        has_result: bool,
     ) -> Parsed<InstructionKind> {
-        let is_store = mnemonic.peek() == "st";
-        let operation = if is_store {
-            mnemonic.take_part();
-            None
-        } else {
-            mnemonic.take_operation(false)?
-        };
-        let orders = if is_store { STORE_ORDERS } else { RMW_ORDERS };
-        let parts = mnemonic.take_atomic(orders.0, orders.1)?;
-        let place = self.parse_address(thread, parts.class, parts.segment)?;
-        self.expect_hsa_comma()?;
-        let operand = self.parse_hsa_operand(thread)?;
-        let AtomicParts { scope, semantics, .. } = parts;
-        Ok(match operation {
-            Some(operation) => {
-                let operation = RmwOperation::Fetch(operation, operand);
-                InstructionKind::Access(MemoryAccess::rmw(None, place, operation, scope, semantics))
+        match mnemonic.peek() {
+            "ld" if has_result => {
+                mnemonic.take_part();
+                let parts = mnemonic.take_atomic(LOAD_ORDERS)?;
+                self.parse_hsa_load(thread, parts)
             }
-            None => InstructionKind::store(place, operand, Access::Atomic { scope, semantics }),
-        })
+            "st" if has_result => {
+                mnemonic.take_part();
+                let parts = mnemonic.take_atomic(STORE_ORDERS)?;
+                self.parse_hsa_store(thread, parts)
+            }
+            word => {
+                let is_store = word == "st";
+                if is_store {
+                    mnemonic.take_part();
+                }
+                let operation = if is_store { None } else { mnemonic.take_operation(has_result)? };
+                let parts = mnemonic.take_atomic(if is_store { STORE_ORDERS } else { RMW_ORDERS })?;
+                let destination = if has_result { Some(self.parse_destination(thread)?) } else { None };
+                let place = self.parse_address(thread, &parts)?;
+                self.expect_hsa_comma()?;
+                let operand = self.parse_hsa_operand(thread)?;
+                let kind = match operation {
+                    _ if is_store => AccessKind::Store(Components::scalar(operand)),
+                    Some(operation) => {
+                        AccessKind::Rmw { destination, operation: RmwOperation::Fetch(operation, operand) }
+                    }
+                    None => AccessKind::Rmw { destination, operation: RmwOperation::Exchange(operand) },
+                };
+                Ok(parts.to_instruction(place, kind))
+            }
+        }
     }
 
     // Operands.
@@ -213,6 +182,13 @@ impl Parser<'_> {
     /// Parses `$s0`.
     fn parse_value_register(&mut self, thread: ThreadId) -> Parsed<RegisterId> {
         self.parse_hsa_register(thread, is_value_register, "a register such as `$s0`")
+    }
+
+    /// Parses a register that is assigned, and the comma after it.
+    fn parse_destination(&mut self, thread: ThreadId) -> Parsed<RegisterId> {
+        let register = self.parse_value_register(thread)?;
+        self.expect_hsa_comma()?;
+        Ok(register)
     }
 
     /// Parses `$c0`.
@@ -244,8 +220,15 @@ impl Parser<'_> {
         Ok(Operand::Register(register))
     }
 
-    /// Parses `[x]` or `[x + $s3]`; x must be in the segment that the instruction names at `place`.
-    fn parse_address(&mut self, thread: ThreadId, class: StorageClass, place: Span) -> Parsed<MemoryPlace> {
+    fn parse_two_operands(&mut self, thread: ThreadId) -> Parsed<(Operand, Operand)> {
+        let left = self.parse_hsa_operand(thread)?;
+        self.expect_hsa_comma()?;
+        Ok((left, self.parse_hsa_operand(thread)?))
+    }
+
+    /// Parses `[x]` or `[x + $s3]`; x must be in the segment that the instruction names.
+    fn parse_address(&mut self, thread: ThreadId, parts: &AccessParts) -> Parsed<MemoryPlace> {
+        let AccessParts { class, segment, .. } = *parts;
         self.expect(TokenKind::OpenBracket, "`[` and a location")?;
         let token = self.parse_location_name()?;
         let name = self.token_text(token);
@@ -260,7 +243,7 @@ impl Parser<'_> {
                 segment: segment_keyword(class),
                 name: name.to_owned(),
                 declared: segment_keyword(reference.storage_class()),
-                span: place,
+                span: segment,
             });
         }
         let address =
@@ -273,10 +256,5 @@ impl Parser<'_> {
     fn expect_label(&mut self) -> Parsed<Token> {
         self.expect(TokenKind::At, "a label such as `@skip`")?;
         self.expect(TokenKind::Word, "the name of a label after `@`")
-    }
-
-    fn parse_branch_target(&mut self, thread: ThreadId) -> Parsed<LabelId> {
-        let token = self.expect_label()?;
-        self.use_label(thread, token)
     }
 }

@@ -1,11 +1,15 @@
 //! Parses the mnemonic of an instruction, such as `atomic_ld_global_scacq_system_u32`, from left to right.
 
+use super::instruction::OrderChoice;
 use super::{ATOMIC_OPERATIONS, ORDERS, SCOPES, SEGMENTS};
 use crate::error::ParseError;
 use crate::span::Span;
 use crate::syntax::parser::Parsed;
 use crate::syntax::words::{Words, lookup};
-use crate::test::{Access, ArithmeticOperation, Order, Scope, Semantics, StorageClass, StorageClassSet};
+use crate::test::{
+    Access, AccessKind, ArithmeticOperation, InstructionKind, MemoryAccess, MemoryPlace, Order, Performer,
+    Scope, Semantics, StorageClass, StorageClassSet,
+};
 
 /// A mnemonic and the current position in it.
 pub(super) struct Mnemonic<'a> {
@@ -15,17 +19,17 @@ pub(super) struct Mnemonic<'a> {
     span: Span,
 }
 
-/// The parts of an atomic access: segment, order, scope.
-pub(super) struct AtomicParts {
+/// The segment and the strength of an access.
+pub(super) struct AccessParts {
     pub class: StorageClass,
     pub segment: Span,
-    pub scope: Scope,
-    pub semantics: Semantics,
+    strength: Access,
 }
 
-impl AtomicParts {
-    pub(super) fn access_strength(&self) -> Access {
-        Access::Atomic { scope: self.scope, semantics: self.semantics }
+impl AccessParts {
+    pub(super) fn to_instruction(&self, place: MemoryPlace, kind: AccessKind) -> InstructionKind {
+        let (strength, performer) = (self.strength, Performer::Invocation);
+        InstructionKind::Access(MemoryAccess { place, kind, strength, performer })
     }
 }
 
@@ -75,7 +79,12 @@ impl<'a> Mnemonic<'a> {
         }
     }
 
-    fn one_of<T: Copy>(&mut self, words: Words<T>, part: &'static str, expected: &'static str) -> Parsed<T> {
+    pub(super) fn one_of<T: Copy>(
+        &mut self,
+        words: Words<T>,
+        part: &'static str,
+        expected: &'static str,
+    ) -> Parsed<T> {
         let Some(meaning) = lookup(words, self.peek()) else {
             return Err(self.unexpected_part(part, expected));
         };
@@ -84,13 +93,13 @@ impl<'a> Mnemonic<'a> {
     }
 
     /// Parses `global` or `group`, with its position.
-    pub(super) fn take_segment(&mut self) -> Parsed<(StorageClass, Span)> {
+    fn take_segment(&mut self) -> Parsed<(StorageClass, Span)> {
         let place = self.next_span();
         Ok((self.one_of(SEGMENTS, "segment", "`global` or `group`")?, place))
     }
 
-    /// Parses one of `orders`, which `expected` lists.
-    pub(super) fn take_order(&mut self, orders: &[Order], expected: &'static str) -> Parsed<Semantics> {
+    /// Parses one of the orders.
+    pub(super) fn take_order(&mut self, (orders, expected): OrderChoice) -> Parsed<Semantics> {
         match lookup(ORDERS, self.peek()) {
             Some(order) if orders.contains(&order) => {
                 self.take_part();
@@ -130,13 +139,20 @@ impl<'a> Mnemonic<'a> {
         }
     }
 
-    /// Parses segment, order, scope and type.
-    pub(super) fn take_atomic(&mut self, orders: &[Order], expected: &'static str) -> Parsed<AtomicParts> {
+    /// Parses segment and type of an ordinary access.
+    pub(super) fn take_plain(&mut self) -> Parsed<AccessParts> {
         let (class, segment) = self.take_segment()?;
-        let semantics = self.take_order(orders, expected)?;
+        self.end_with_type()?;
+        Ok(AccessParts { class, segment, strength: Access::Private })
+    }
+
+    /// Parses segment, order, scope and type of an atomic access.
+    pub(super) fn take_atomic(&mut self, orders: OrderChoice) -> Parsed<AccessParts> {
+        let (class, segment) = self.take_segment()?;
+        let semantics = self.take_order(orders)?;
         let scope = self.take_scope()?;
         self.end_with_type()?;
-        Ok(AtomicParts { class, segment, scope, semantics })
+        Ok(AccessParts { class, segment, strength: Access::Atomic { scope, semantics } })
     }
 
     /// Parses the operation of a read-modify-write; `None` for `exch`, if `exchange` permits it.

@@ -1,65 +1,12 @@
-//! Prints a test in the HSA dialect, with aligned columns.
+//! Prints instructions of the HSA dialect.
 
 use super::{ATOMIC_OPERATIONS, OPERATIONS, ORDERS, RELATIONS, SCOPES, segment_keyword};
-use crate::syntax::layout::{location_name, push_aligned_rows, push_line, register_name};
+use crate::syntax::layout::{location_name, register_name};
 use crate::syntax::words::find_word;
 use crate::test::{
-    Access, AccessKind, Compute, Flow, InstructionKind, LocationInit, Operand, Reference, RegisterId,
-    RegisterInit, RmwOperation, Scope, Semantics, StorageClass, Test, ThreadId, ThreadPlace,
+    Access, AccessKind, Compute, Flow, InstructionKind, Operand, RegisterId, RmwOperation, Scope, Semantics,
+    StorageClass, Test, ThreadId,
 };
-
-/// Prints the part between the header and the question.
-pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
-    out.push_str("{\n");
-    for location in &test.locations {
-        let segment = match location.reference {
-            Some(Reference::Workgroup) => "group ",
-            _ => "",
-        };
-        let init = match location.init {
-            LocationInit::Constant(constant) => constant,
-            // The dialect only declares numbers.
-            LocationInit::Components(_)
-            | LocationInit::CopyOf(_)
-            | LocationInit::AddressOf(_)
-            | LocationInit::AliasOf(_)
-            | LocationInit::Undefined => 0,
-        };
-        push_line(out, &format!("{segment}{} = {init};", location.name));
-    }
-    for thread in &test.threads {
-        for register in thread.registers.iter().filter(|register| register.declared) {
-            let init = match register.init {
-                RegisterInit::Constant(constant) => constant,
-                RegisterInit::ValueOf(_) | RegisterInit::AddressOf(_) => 0,
-            };
-            push_line(out, &format!("P{}:{} = {init};", thread.number, register.name));
-        }
-    }
-    out.push_str("}\n");
-    if test.attached_sync().next().is_some() {
-        out.push_str("{\n");
-        for pair in test.attached_sync() {
-            let number = |point: crate::test::SyncPoint| test.thread(point.thread).number;
-            push_line(out, &format!("pkt P{} P{};", number(pair.from), number(pair.to)));
-        }
-        out.push_str("}\n");
-    }
-    let columns = test.threads.iter().enumerate().map(|(index, thread)| {
-        let mut cells = Vec::with_capacity(thread.instructions.len() + 1);
-        cells.push(match thread.place {
-            ThreadPlace::Host => format!("P{}", thread.number),
-            ThreadPlace::Device(place) => format!(
-                "P{}@wave {}, wg {}, agent {}",
-                thread.number, place.subgroup, place.workgroup, place.queue_family
-            ),
-        });
-        let id = ThreadId(index as u16);
-        cells.extend(thread.instructions.iter().map(|instruction| instruction.kind.to_text(test, id)));
-        cells
-    });
-    push_aligned_rows(out, &columns.collect::<Vec<_>>());
-}
 
 /// Returns the text of an instruction of `thread`; `None` if the dialect cannot express it.
 pub(crate) fn instruction_text(kind: &InstructionKind, test: &Test, thread: ThreadId) -> Option<String> {

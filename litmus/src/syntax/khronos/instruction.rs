@@ -5,8 +5,8 @@ use crate::khronos::NO_VALUE;
 use crate::span::Span;
 use crate::system::SystemOperation;
 use crate::test::{
-    Access, ControlBarrier, InstructionKind, LocationId, MemoryPlace, Operand, Order, Register, RegisterId,
-    RegisterInit, RmwOperation, Scope, Semantics, StorageClass, StorageClassSet,
+    Access, AccessKind, Components, ControlBarrier, InstructionKind, LocationId, MemoryPlace, Operand, Order,
+    Register, RegisterId, RegisterInit, RmwOperation, Scope, Semantics, StorageClass, StorageClassSet,
 };
 
 use super::{KhronosLine, SourceWord, is_name};
@@ -37,66 +37,46 @@ const WORDS: [&str; 23] = [
     "scopedev",
 ];
 
-const SCOPES: [(&str, Scope); 4] = [
+pub(super) const SCOPES: [(&str, Scope); 4] = [
     ("scopesg", Scope::Subgroup),
     ("scopewg", Scope::Workgroup),
     ("scopeqf", Scope::QueueFamily),
     ("scopedev", Scope::Device),
 ];
 
-/// An instruction whose location is not resolved yet.
+/// The storage classes: their words for accesses and for semantics.
+pub(super) const CLASSES: [(&str, &str, StorageClass); 2] =
+    [("sc0", "semsc0", StorageClass::Buffer), ("sc1", "semsc1", StorageClass::Workgroup)];
+
+/// An instruction whose location and register are not resolved yet.
 pub(super) struct ParsedInstruction<'a> {
-    shape: InstructionShape,
+    kind: InstructionKind,
     /// The accessed name and its position.
     pub(super) location: Option<(&'a str, Span)>,
     /// The forced value of a read.
     pub(super) read_value: Option<i64>,
-    written: i64,
-}
-
-#[derive(Clone)]
-enum InstructionShape {
-    Load(StorageClass, Access),
-    Store(StorageClass, Access),
-    Rmw(StorageClass, Scope, Semantics),
-    Fence(Scope, Semantics),
-    ControlBarrier(ControlBarrier),
-    AvailableToDevice,
-    VisibleFromDevice,
 }
 
 impl ParsedInstruction<'_> {
     /// Returns the instruction; a read assigns a fresh register.
     pub(super) fn instruction_kind(
-        &self,
+        mut self,
         location: LocationId,
         registers: &mut Vec<Register>,
     ) -> InstructionKind {
-        let place = |class| MemoryPlace::whole_location(location, class);
-        let mut new_register = || {
+        let Some(access) = self.kind.access_mut() else { return self.kind };
+        access.place.location = location;
+        if access.is_read() {
             let name = format!("r{}", registers.len());
             registers.push(Register { name, init: RegisterInit::Constant(0), declared: false });
-            RegisterId(registers.len() as u16 - 1)
-        };
-        let value = Operand::Constant(self.written);
-        match self.shape.clone() {
-            InstructionShape::Load(class, access) => {
-                InstructionKind::load(new_register(), place(class), access)
-            }
-            InstructionShape::Store(class, access) => InstructionKind::store(place(class), value, access),
-            InstructionShape::Rmw(class, scope, semantics) => {
-                let operation = RmwOperation::Exchange(value);
-                InstructionKind::rmw(new_register(), place(class), operation, scope, semantics)
-            }
-            InstructionShape::Fence(scope, semantics) => InstructionKind::Fence { scope, semantics },
-            InstructionShape::ControlBarrier(barrier) => InstructionKind::ControlBarrier(barrier),
-            InstructionShape::AvailableToDevice => {
-                InstructionKind::System(SystemOperation::AvailableToDevice)
-            }
-            InstructionShape::VisibleFromDevice => {
-                InstructionKind::System(SystemOperation::VisibleFromDevice)
-            }
         }
+        let register = RegisterId(registers.len().saturating_sub(1) as u16);
+        match &mut access.kind {
+            AccessKind::Load(destinations) => *destinations = Components::scalar(register),
+            AccessKind::Rmw { destination, .. } => *destination = Some(register),
+            AccessKind::Store(_) | AccessKind::Await { .. } => {}
+        }
+        self.kind
     }
 }
 
@@ -119,9 +99,9 @@ pub(super) fn parse_line(line: KhronosLine<'_>) -> Result<ParsedInstruction<'_>,
     if !reader.errors.is_empty() {
         return Err(reader.errors);
     }
-    let shape = reader.read_shape();
+    let kind = reader.read_kind();
     let operands = line.split_words(head, &[' ', '=']);
-    let parsed = shape.and_then(|shape| reader.read_operands(shape, &operands));
+    let parsed = kind.and_then(|kind| reader.read_operands(kind, &operands));
     match parsed {
         Some(parsed) if reader.errors.is_empty() => Ok(parsed),
         _ => Err(reader.errors),
@@ -149,7 +129,7 @@ impl<'a> InstructionReader<'a> {
         }
     }
 
-    fn read_shape(&mut self) -> Option<InstructionShape> {
+    fn read_kind(&mut self) -> Option<InstructionKind> {
         let operations: Vec<&'static str> = ["st", "ld", "rmw", "membar", "cbar", "avdevice", "visdevice"]
             .into_iter()
             .filter(|word| self.has_word(word))
@@ -166,10 +146,10 @@ impl<'a> InstructionReader<'a> {
                 let device = *device;
                 let every: Vec<&str> = WORDS.iter().copied().filter(|word| *word != device).collect();
                 self.refuse_words(&every, "beside a device-domain operation");
-                return Some(match device {
-                    "avdevice" => InstructionShape::AvailableToDevice,
-                    _ => InstructionShape::VisibleFromDevice,
-                });
+                return Some(InstructionKind::System(match device {
+                    "avdevice" => SystemOperation::AvailableToDevice,
+                    _ => SystemOperation::VisibleFromDevice,
+                }));
             }
             (1.., []) => return self.read_access(),
             _ => {
@@ -201,7 +181,7 @@ impl<'a> InstructionReader<'a> {
     /// Returns the semantics given by the words; `None` without an order.
     fn read_semantics(&mut self) -> Option<Semantics> {
         let mut classes = StorageClassSet::EMPTY;
-        for (word, class) in [("semsc0", StorageClass::Buffer), ("semsc1", StorageClass::Workgroup)] {
+        for (_, word, class) in CLASSES {
             if self.has_word(word) {
                 classes = classes.with(class);
             }
@@ -229,7 +209,7 @@ impl<'a> InstructionReader<'a> {
         Some(Semantics { order, classes, make_available, make_visible, ..Semantics::RELAXED })
     }
 
-    fn read_access(&mut self) -> Option<InstructionShape> {
+    fn read_access(&mut self) -> Option<InstructionKind> {
         let rmw = self.has_word("rmw") || (self.has_word("st") && self.has_word("ld"));
         let (reads, writes) = (rmw || self.has_word("ld"), rmw || self.has_word("st"));
         let atomic = self.has_word("atom") || self.has_word("rmw");
@@ -276,12 +256,14 @@ impl<'a> InstructionReader<'a> {
                 Access::Private
             }
         };
+        let place = MemoryPlace::whole_location(LocationId(0), class?);
+        let (register, value) = (RegisterId(0), Operand::Constant(NO_VALUE));
         Some(match (access, reads, writes) {
             (Access::Atomic { scope, semantics }, true, true) => {
-                InstructionShape::Rmw(class?, scope, semantics)
+                InstructionKind::rmw(register, place, RmwOperation::Exchange(value), scope, semantics)
             }
-            (_, _, true) => InstructionShape::Store(class?, access),
-            _ => InstructionShape::Load(class?, access),
+            (_, _, true) => InstructionKind::store(place, value, access),
+            _ => InstructionKind::load(register, place, access),
         })
     }
 
@@ -290,21 +272,21 @@ impl<'a> InstructionReader<'a> {
         self.refuse_words(&["atom", "av", "vis", "nonpriv", "sc0", "sc1"], "needs a memory access");
     }
 
-    fn read_fence(&mut self) -> Option<InstructionShape> {
+    fn read_fence(&mut self) -> Option<InstructionKind> {
         self.refuse_access_words();
         let scope = self.require_scope();
         let semantics = self.read_semantics();
         if semantics.is_none() {
             self.errors.push(KhronosError::MissingOrder { span: self.head });
         }
-        Some(InstructionShape::Fence(scope?, semantics?))
+        Some(InstructionKind::Fence { scope: scope?, semantics: semantics? })
     }
 
-    fn read_control_barrier(&mut self) -> Option<InstructionShape> {
+    fn read_control_barrier(&mut self) -> Option<InstructionKind> {
         self.refuse_access_words();
         let scope = self.require_scope();
         let semantics = self.read_semantics();
-        Some(InstructionShape::ControlBarrier(ControlBarrier {
+        Some(InstructionKind::ControlBarrier(ControlBarrier {
             // The format has one scope for both execution and memory.
             execution_scope: scope?,
             memory_scope: scope?,
@@ -317,20 +299,16 @@ impl<'a> InstructionReader<'a> {
 
     fn read_operands(
         &mut self,
-        mut shape: InstructionShape,
+        mut kind: InstructionKind,
         operands: &[SourceWord<'a>],
     ) -> Option<ParsedInstruction<'a>> {
-        let (name, numbers) = match &shape {
-            InstructionShape::Load(..) | InstructionShape::Store(..) => (true, 1),
-            InstructionShape::Rmw(..) => (true, 2),
-            InstructionShape::ControlBarrier(_) => (false, 1),
-            InstructionShape::Fence(..)
-            | InstructionShape::AvailableToDevice
-            | InstructionShape::VisibleFromDevice => (false, 0),
-        };
+        let access = kind.access().map(|access| (access.is_read(), access.is_write()));
+        let (reads, writes) = access.unwrap_or_default();
+        let is_barrier = matches!(kind, InstructionKind::ControlBarrier(_));
         let mut rest = operands.iter();
-        let location = if name { Some(self.read_location(rest.next())?) } else { None };
+        let location = if access.is_some() { Some(self.read_location(rest.next())?) } else { None };
         let mut values = Vec::new();
+        let numbers = [reads, writes, is_barrier].map(usize::from).into_iter().sum();
         for word in rest.by_ref().take(numbers) {
             values.push(self.read_number(*word, "a number, such as 1")?);
         }
@@ -338,7 +316,7 @@ impl<'a> InstructionReader<'a> {
             let span = self.line.span_between(extra.at, self.line.text.len());
             self.errors.push(KhronosError::TrailingText { what: "the instruction", span });
         }
-        if let InstructionShape::ControlBarrier(barrier) = &mut shape {
+        if let InstructionKind::ControlBarrier(barrier) = &mut kind {
             let Some(instance) = values.first() else {
                 let (span, expected) = (self.line.end_span(), "the number of the barrier's instance");
                 self.errors.push(KhronosError::NotANumber { span, expected });
@@ -346,14 +324,14 @@ impl<'a> InstructionReader<'a> {
             };
             barrier.id = instance.to_string();
         }
-        let given = |index: usize| values.get(index).copied().filter(|value| *value != NO_VALUE);
-        let (read, written) = match &shape {
-            InstructionShape::Load(..) => (given(0), None),
-            InstructionShape::Store(..) => (None, given(0)),
-            InstructionShape::Rmw(..) => (given(0), given(1)),
-            _ => (None, None),
-        };
-        Some(ParsedInstruction { shape, location, read_value: read, written: written.unwrap_or(NO_VALUE) })
+        let read_value = values.first().copied().filter(|value| reads && *value != NO_VALUE);
+        let written = Operand::Constant(values.get(usize::from(reads)).copied().unwrap_or(NO_VALUE));
+        match kind.access_mut().map(|access| &mut access.kind) {
+            Some(AccessKind::Store(values)) => *values = Components::scalar(written),
+            Some(AccessKind::Rmw { operation, .. }) => *operation = RmwOperation::Exchange(written),
+            Some(AccessKind::Load(_) | AccessKind::Await { .. }) | None => {}
+        }
+        Some(ParsedInstruction { kind, location, read_value })
     }
 
     fn read_location(&mut self, word: Option<&SourceWord<'a>>) -> Option<(&'a str, Span)> {

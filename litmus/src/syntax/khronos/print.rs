@@ -1,5 +1,6 @@
 //! Prints a test in Khronos' `.test` format.
 
+use super::instruction::{CLASSES, SCOPES};
 use crate::khronos::{Khronos, NO_VALUE};
 use crate::system::SystemOperation;
 use crate::test::{
@@ -56,21 +57,21 @@ pub(crate) fn instruction_line(test: &Test, kind: &InstructionKind, read: i64) -
                 && access.performer == Performer::Invocation
                 && !access.is_vector();
             plain.then_some(())?;
-            let class = self::class_suffix(class)?;
+            let (class, _) = class_words(class)?;
             match &access.kind {
                 AccessKind::Load(_) => {
                     let operands = operand_text(test, location, &[read]);
-                    Some(format!("ld{}{class} {operands}", self::access_suffix(&access.strength, "vis")?))
+                    Some(format!("ld{}.{class} {operands}", self::access_suffix(&access.strength, "vis")?))
                 }
                 AccessKind::Store(values) => {
                     let operands = operand_text(test, location, &[constant(&values.first())?]);
-                    Some(format!("st{}{class} {operands}", self::access_suffix(&access.strength, "av")?))
+                    Some(format!("st{}.{class} {operands}", self::access_suffix(&access.strength, "av")?))
                 }
                 AccessKind::Rmw { destination: Some(_), operation: RmwOperation::Exchange(value) } => {
                     let operands = operand_text(test, location, &[read, constant(value)?]);
                     let Access::Atomic { scope, semantics } = &access.strength else { return None };
                     let semantics = self::semantics_suffix(semantics)?;
-                    Some(format!("rmw{}{semantics}{class} {operands}", self::scope_suffix(*scope)?))
+                    Some(format!("rmw{}{semantics}.{class} {operands}", self::scope_suffix(*scope)?))
                 }
                 AccessKind::Rmw { .. } | AccessKind::Await { .. } => None,
             }
@@ -116,22 +117,13 @@ fn access_suffix(access: &Access, operation: &str) -> Option<String> {
     })
 }
 
-fn scope_suffix(scope: Scope) -> Option<&'static str> {
-    match scope {
-        Scope::Subgroup => Some(".scopesg"),
-        Scope::Workgroup => Some(".scopewg"),
-        Scope::QueueFamily => Some(".scopeqf"),
-        Scope::Device => Some(".scopedev"),
-        Scope::Invocation | Scope::ShaderCall | Scope::FragmentInterlock | Scope::CrossDevice => None,
-    }
+fn scope_suffix(scope: Scope) -> Option<String> {
+    SCOPES.iter().find(|(_, known)| *known == scope).map(|(word, _)| format!(".{word}"))
 }
 
-fn class_suffix(class: StorageClass) -> Option<&'static str> {
-    match class {
-        StorageClass::Buffer => Some(".sc0"),
-        StorageClass::Workgroup => Some(".sc1"),
-        StorageClass::Image | StorageClass::Output => None,
-    }
+/// Returns the words of a storage class for accesses and for semantics.
+fn class_words(class: StorageClass) -> Option<(&'static str, &'static str)> {
+    CLASSES.iter().find(|(.., known)| *known == class).map(|(access, semantics, _)| (*access, *semantics))
 }
 
 fn semantics_suffix(semantics: &Semantics) -> Option<String> {
@@ -145,11 +137,8 @@ fn semantics_suffix(semantics: &Semantics) -> Option<String> {
         }
     }
     for class in semantics.classes.iter() {
-        text.push_str(match class {
-            StorageClass::Buffer => ".semsc0",
-            StorageClass::Workgroup => ".semsc1",
-            StorageClass::Image | StorageClass::Output => return None,
-        });
+        text.push('.');
+        text.push_str(class_words(class)?.1);
     }
     for (present, word) in [(semantics.make_available, ".semav"), (semantics.make_visible, ".semvis")] {
         if present {
