@@ -367,16 +367,19 @@ impl ModuleBuilder {
     /// Loads the first component of a vector input.
     pub fn load_x(&mut self, vector: Word) -> Word {
         let loaded = self.emit_value(Op::Load, self.uvec3, [Operand::IdRef(vector)]);
-        self.emit_value(Op::CompositeExtract, self.u32, [Operand::IdRef(loaded), Operand::LiteralBit32(0)])
+        self.extract(self.u32, loaded, 0)
     }
 
     /// Loads the components of a vector input.
     pub fn load_components(&mut self, vector: Word) -> [Word; 3] {
         let loaded = self.emit_value(Op::Load, self.uvec3, [Operand::IdRef(vector)]);
-        [0, 1, 2].map(|component| {
-            let operands = [Operand::IdRef(loaded), Operand::LiteralBit32(component)];
-            self.emit_value(Op::CompositeExtract, self.u32, operands)
-        })
+        [0, 1, 2].map(|component| self.extract(self.u32, loaded, component))
+    }
+
+    /// Appends the extraction of a component.
+    pub fn extract(&mut self, ty: Word, composite: Word, component: u32) -> Word {
+        let operands = [Operand::IdRef(composite), Operand::LiteralBit32(component)];
+        self.emit_value(Op::CompositeExtract, ty, operands)
     }
 
     /// Loads a word of the block of [`ModuleBuilder::push_constants`].

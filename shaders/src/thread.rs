@@ -75,16 +75,12 @@ impl<'a> ThreadEmitter<'a> {
         let (variables, loop_variables) = (registers.clone(), *spin);
         for (register, variable) in variables.entries().iter().enumerate() {
             let initial = self.initial_value(RegisterId(register as u16));
-            self.store_variable(*variable, initial);
+            self.module.store(*variable, initial);
         }
         if let Some(spin) = loop_variables {
             let zero = self.module.constant(0);
-            self.store_variable(spin.is_bound_reached, zero);
+            self.module.store(spin.is_bound_reached, zero);
         }
-    }
-
-    fn store_variable(&mut self, variable: Word, value: Word) {
-        self.module.emit_void(Op::Store, [variable, value].map(dr::Operand::IdRef));
     }
 
     /// Emits a memory barrier.
@@ -107,7 +103,7 @@ impl<'a> ThreadEmitter<'a> {
                 let is_bound_reached = self.emit_is_bound_reached(spin);
                 start = self.module.emit_word(Op::Select, &[is_bound_reached, no_position, start]);
             }
-            self.store_variable(jump, start);
+            self.module.store(jump, start);
         }
     }
 
@@ -160,8 +156,8 @@ impl<'a> ThreadEmitter<'a> {
         let [zero, one] = [0, 1].map(|value| self.module.constant(value));
         let place = self.module.emit_word(Op::Load, &[jump]);
         let first = self.module.emit_word(Op::IAdd, &[place, one]);
-        self.store_variable(loop_variables.next_start, first);
-        self.store_variable(loop_variables.iterations, zero);
+        self.module.store(loop_variables.next_start, first);
+        self.module.store(loop_variables.iterations, zero);
     }
 
     /// Emits the condition of another iteration of the current loop.
@@ -182,11 +178,11 @@ impl<'a> ThreadEmitter<'a> {
         let [zero, one] = [0, 1].map(|value| self.module.constant(value));
         let start = self.module.emit_word(Op::Load, &[loop_variables.next_start]);
         let start = self.module.emit_word(Op::ISub, &[start, one]);
-        self.store_variable(jump, start);
-        self.store_variable(loop_variables.next_start, zero);
+        self.module.store(jump, start);
+        self.module.store(loop_variables.next_start, zero);
         let iterations = self.module.emit_word(Op::Load, &[loop_variables.iterations]);
         let iterations = self.module.emit_word(Op::IAdd, &[iterations, one]);
-        self.store_variable(loop_variables.iterations, iterations);
+        self.module.store(loop_variables.iterations, iterations);
         self.emit_steps(blocks)
     }
 
@@ -198,11 +194,11 @@ impl<'a> ThreadEmitter<'a> {
         let is_unfinished = self.module.emit_bool(Op::INotEqual, &[next_start, zero]);
         let before = self.module.emit_word(Op::Load, &[loop_variables.is_bound_reached]);
         let is_bound_reached = self.module.emit_word(Op::Select, &[is_unfinished, one, before]);
-        self.store_variable(loop_variables.is_bound_reached, is_bound_reached);
+        self.module.store(loop_variables.is_bound_reached, is_bound_reached);
         let no_position = self.module.constant(NO_POSITION);
         let place = self.module.emit_word(Op::Load, &[jump]);
         let place = self.module.emit_word(Op::Select, &[is_unfinished, no_position, place]);
-        self.store_variable(jump, place);
+        self.module.store(jump, place);
     }
 
     /// Returns the jump variable and the variables of loops.
@@ -375,9 +371,9 @@ impl<'a> ThreadEmitter<'a> {
                 next_start = self.module.emit_word(Op::Select, &[condition, next_start, no]);
             }
         }
-        self.store_variable(jump, place);
+        self.module.store(jump, place);
         if let Some(spin) = backward {
-            self.store_variable(spin.next_start, next_start);
+            self.module.store(spin.next_start, next_start);
         }
         Ok(())
     }
@@ -496,7 +492,7 @@ impl<'a> ThreadEmitter<'a> {
             Registers::Values(values) => values.set(register, Some(value))?,
             Registers::Variables { registers, .. } => {
                 let variable = *registers.get(register)?;
-                self.store_variable(variable, value);
+                self.module.store(variable, value);
             }
         }
         Ok(())

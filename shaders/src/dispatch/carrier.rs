@@ -1,7 +1,6 @@
 //! The workgroup and the index of an invocation, in each stage.
 
 use litmus::{InterlockOrder, ThreadId};
-use rspirv::dr::Operand;
 use rspirv::spirv::{BuiltIn, ExecutionMode, Op, Word};
 
 use super::DispatchEmitter;
@@ -233,8 +232,7 @@ impl DispatchEmitter<'_> {
                 let pixel = self.module.emit_on_ids(Op::Load, vector, &[coordinates]);
                 let [(column, x), (row, y)] =
                     [(0, cells.pitch.0), (1, cells.pitch.1)].map(|(axis, pitch)| {
-                        let operands = [Operand::IdRef(pixel), Operand::LiteralBit32(axis)];
-                        let place = self.module.emit_value(Op::CompositeExtract, float, operands);
+                        let place = self.module.extract(float, pixel, axis);
                         let place = self.module.emit_word(Op::ConvertFToU, &[place]);
                         let pitch = self.module.constant(pitch);
                         let (cell, within) = (self.divide(place, pitch), self.remainder(place, pitch));

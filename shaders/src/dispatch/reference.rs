@@ -524,8 +524,7 @@ impl DispatchEmitter<'_> {
             for (location, component) in wanted {
                 let mut value = loaded;
                 if storage.path.is_vector() {
-                    let part = [Operand::IdRef(loaded), Operand::LiteralBit32(component.into())];
-                    value = emitter.module.emit_value(Op::CompositeExtract, number, part);
+                    value = emitter.module.extract(number, loaded, component.into());
                 }
                 if element.is_float() {
                     let integer = emitter.module.type_int(8 * element.bytes());

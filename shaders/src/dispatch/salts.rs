@@ -82,8 +82,7 @@ impl DispatchEmitter<'_> {
         };
         if path.is_vector() {
             let ty = path.element.spirv_type(&mut self.module);
-            let first = [Operand::IdRef(value), Operand::LiteralBit32(0)];
-            value = self.module.emit_value(Op::CompositeExtract, ty, first);
+            value = self.module.extract(ty, value, 0);
         }
         let bits = 8 * path.element.bytes();
         if path.element.is_float() {

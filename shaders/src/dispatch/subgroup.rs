@@ -280,8 +280,7 @@ impl DispatchEmitter<'_> {
                 let words = self.module.type_vector(word, 4);
                 let ballot = self.module.emit_value(op, words, [scope, Operand::IdRef(predicate)]);
                 // A test has fewer than 32 lanes.
-                let first = [Operand::IdRef(ballot), Operand::LiteralBit32(0)];
-                return Ok(self.module.emit_value(Op::CompositeExtract, word, first));
+                return Ok(self.module.extract(word, ballot, 0));
             }
             SubgroupKind::BroadcastFirst => {
                 return Ok(self.module.emit_value(op, word, [scope, Operand::IdRef(value)]));

@@ -2,7 +2,9 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use litmus::{Access, AccessKind, MemoryPlace, Operand, RegisterId, RmwOperation, ScalarType, Value};
+use litmus::{
+    Access, AccessKind, MemoryPlace, Operand, RegisterId, RmwOperation, ScalarType, Scope, Semantics, Value,
+};
 use rspirv::dr;
 use rspirv::spirv::{self, ImageOperands, MemoryAccess, Op, Word};
 
@@ -38,6 +40,18 @@ impl ThreadEmitter<'_> {
         }
     }
 
+    /// Returns the operands of an atomic up to the semantics.
+    fn atomic_operands(
+        &mut self,
+        path: ReferencePath,
+        target: AccessTarget,
+        scope: Scope,
+        semantics: Semantics,
+    ) -> Result<[dr::Operand; 3], Rule> {
+        let pointer = dr::Operand::IdRef(self.atomic_pointer(path, target));
+        Ok([pointer, self.scope_id_operand(scope)?, self.atomic_semantics(semantics)])
+    }
+
     pub(crate) fn emit_plain_load(
         &mut self,
         path: ReferencePath,
@@ -61,8 +75,7 @@ impl ThreadEmitter<'_> {
                 let mut operands = vec![dr::Operand::IdRef(loaded), dr::Operand::IdRef(coordinates)];
                 operands.extend(self.image_operands(access, ImageOperands::MAKE_TEXEL_VISIBLE)?);
                 let read = self.module.emit_value(Op::ImageRead, texels, operands);
-                let first = [dr::Operand::IdRef(read), dr::Operand::LiteralBit32(0)];
-                Ok(self.module.emit_value(Op::CompositeExtract, ty, first))
+                Ok(self.module.extract(ty, read, 0))
             }
         }
     }
@@ -105,15 +118,9 @@ impl ThreadEmitter<'_> {
             AccessKind::Load(destinations) => {
                 let loaded = match access.strength {
                     Access::Atomic { scope, semantics } => {
-                        let pointer = self.atomic_pointer(path, target);
-                        let (scope, semantics) =
-                            (self.scope_id_operand(scope)?, self.atomic_semantics(semantics));
+                        let operands = self.atomic_operands(path, target, scope, semantics)?;
                         let ty = path.element.spirv_type(self.module);
-                        self.module.emit_value(
-                            Op::AtomicLoad,
-                            ty,
-                            [dr::Operand::IdRef(pointer), scope, semantics],
-                        )
+                        self.module.emit_value(Op::AtomicLoad, ty, operands)
                     }
                     plain @ (Access::Private | Access::NonPrivate | Access::Coherent { .. }) => {
                         self.emit_plain_load(path, target, &plain)?
@@ -123,8 +130,7 @@ impl ThreadEmitter<'_> {
                     let mut part = loaded;
                     if access.is_vector() {
                         let ty = path.element.spirv_type(self.module);
-                        let operands = [dr::Operand::IdRef(loaded), dr::Operand::LiteralBit32(number)];
-                        part = self.module.emit_value(Op::CompositeExtract, ty, operands);
+                        part = self.module.extract(ty, loaded, number);
                     }
                     self.assign_loaded_value(register, scalar, part)?;
                 }
@@ -143,12 +149,9 @@ impl ThreadEmitter<'_> {
                 };
                 match access.strength {
                     Access::Atomic { scope, semantics } => {
-                        let pointer = self.atomic_pointer(path, target);
-                        let (scope, semantics) =
-                            (self.scope_id_operand(scope)?, self.atomic_semantics(semantics));
-                        let operands =
-                            [dr::Operand::IdRef(pointer), scope, semantics, dr::Operand::IdRef(value)];
-                        self.module.emit_void(Op::AtomicStore, operands);
+                        let operands = self.atomic_operands(path, target, scope, semantics)?;
+                        let value = dr::Operand::IdRef(value);
+                        self.module.emit_void(Op::AtomicStore, operands.into_iter().chain([value]));
                     }
                     plain @ (Access::Private | Access::NonPrivate | Access::Coherent { .. }) => {
                         self.emit_plain_store(path, target, value, &plain)?;
@@ -172,12 +175,7 @@ impl ThreadEmitter<'_> {
                     .into_iter()
                     .map(|value| self.operand_as_element(value, path.element))
                     .collect::<Result<_, _>>()?;
-                let pointer = self.atomic_pointer(path, target);
-                let mut operands = vec![
-                    dr::Operand::IdRef(pointer),
-                    self.scope_id_operand(scope)?,
-                    self.atomic_semantics(semantics),
-                ];
+                let mut operands = self.atomic_operands(path, target, scope, semantics)?.to_vec();
                 operands.extend(unequal.map(|unequal| self.atomic_semantics(unequal)));
                 operands.extend(values.into_iter().map(dr::Operand::IdRef));
                 let ty = path.element.spirv_type(self.module);
