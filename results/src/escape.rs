@@ -30,6 +30,20 @@ fn escape_unless(text: &str, is_kept: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Percent-encodes the bytes of a text that are not `is_kept`.
+pub fn percent_encode(text: &str, is_kept: impl Fn(u8) -> bool) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if is_kept(byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
 /// Returns true for characters with an effect instead of a glyph: terminal controls, Unicode controls for
 /// lines, direction and joining, tags, and noncharacters that XML forbids.
 pub fn needs_escape(c: char) -> bool {

@@ -14,26 +14,15 @@ use regex::Regex;
 use crate::wire::{DeviceRecord, RunLine, VerdictWord};
 
 closed_enum! {
-    /// The purpose of an expectation file.
+    /// The purpose of an expectation file; its name is the end of the file's name.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ExpectationKind {
         /// Tests that fail.
-        Fails,
+        Fails = "-fails.txt",
         /// Tests that sometimes crash, hang, are not exercised, or do not fail as a fails file lists.
-        Flakes,
+        Flakes = "-flakes.txt",
         /// Tests that are not run.
-        Skips,
-    }
-}
-
-impl ExpectationKind {
-    /// The suffix of its file names.
-    pub fn suffix(self) -> &'static str {
-        match self {
-            ExpectationKind::Fails => "-fails.txt",
-            ExpectationKind::Flakes => "-flakes.txt",
-            ExpectationKind::Skips => "-skips.txt",
-        }
+        Skips = "-skips.txt",
     }
 }
 
@@ -174,7 +163,7 @@ pub const ALL_DEVICES: &str = "all";
 impl ExpectationFile {
     /// The part of the file name before the suffix.
     pub fn driver(&self) -> &str {
-        self.name.strip_suffix(self.kind.suffix()).unwrap_or(&self.name)
+        self.name.strip_suffix(self.kind.name()).unwrap_or(&self.name)
     }
 }
 
@@ -352,7 +341,7 @@ impl Expectations {
         display_name: &str,
         bytes: &[u8],
     ) -> Result<Option<ExpectationFile>, Vec<ExpectationError>> {
-        let Some(kind) = ExpectationKind::ALL.into_iter().find(|kind| name.ends_with(kind.suffix())) else {
+        let Some(kind) = ExpectationKind::ALL.into_iter().find(|kind| name.ends_with(kind.name())) else {
             return Ok(None);
         };
         parse::parse(name, display_name, kind, bytes).map(Some)

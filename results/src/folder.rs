@@ -266,7 +266,7 @@ impl ResultsFolder {
         let outcomes = self.path.join(OUTCOMES_FILE);
         let mut bytes = Vec::new();
         {
-            let mut writer = csv::CsvRunWriter::new(&mut bytes);
+            let mut writer = csv::CsvWriter::for_verdicts(&mut bytes);
             lines
                 .iter()
                 .try_for_each(|line| writer.write_verdict(line))

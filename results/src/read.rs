@@ -157,13 +157,10 @@ pub fn read_results(path: &Path) -> Result<Results, ReadError> {
 fn read_folder(path: &Path) -> Result<Results, ReadError> {
     let plan = read_plan(path)?.ok_or_else(|| ReadError::NotResults { path: path.to_owned() })?;
     let journal = path.join(JOURNAL);
-    let mut found = match open_regular_file(&journal) {
-        Ok(file) => read_lines(&journal, BufReader::new(file), Some(plan))?,
+    let mut found = match open_if_exists(&journal)? {
+        Some(file) => read_lines(&journal, BufReader::new(file), Some(plan))?,
         // The run was killed before its first verdict, or the journal is lost.
-        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            Results { plan: Some(plan), ..Results::default() }
-        }
-        Err(other) => return Err(other),
+        None => Results { plan: Some(plan), ..Results::default() },
     };
     found.source = path.to_owned();
     found.machine_code = read_machine_code(path)?;
@@ -176,11 +173,8 @@ fn read_folder(path: &Path) -> Result<Results, ReadError> {
 /// Returns an error if the file is not an unchanged plan, or cannot be read.
 pub fn read_plan(folder: &Path) -> Result<Option<PlanRecord>, ReadError> {
     let path = folder.join(PLAN);
-    let bytes = match open_regular_file(&path) {
-        Ok(file) => read_to_limit(file, &path)?,
-        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(other) => return Err(other),
-    };
+    let Some(file) = open_if_exists(&path)? else { return Ok(None) };
+    let bytes = read_to_limit(file, &path)?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| ReadError::Malformed {
         path: path.clone(),
         line: error.line().max(1),
@@ -195,13 +189,8 @@ pub fn read_plan(folder: &Path) -> Result<Option<PlanRecord>, ReadError> {
 /// Returns an error if the file has other content or cannot be read.
 pub fn read_machine_code(folder: &Path) -> Result<Vec<MachineCodeLine>, ReadError> {
     let path = folder.join(MACHINE_CODE);
-    let bytes = match open_regular_file(&path) {
-        Ok(file) => read_to_limit(file, &path)?,
-        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            return Ok(Vec::new());
-        }
-        Err(other) => return Err(other),
-    };
+    let Some(file) = open_if_exists(&path)? else { return Ok(Vec::new()) };
+    let bytes = read_to_limit(file, &path)?;
     let mut found: Vec<MachineCodeLine> = Vec::new();
     for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
         if line.iter().all(u8::is_ascii_whitespace) {
@@ -237,6 +226,14 @@ fn open_regular_file(path: &Path) -> Result<File, ReadError> {
         return Err(ReadError::NotAFile { path: path.to_owned() });
     }
     File::open(path).map_err(io)
+}
+
+/// Opens a regular file; `None` if the path does not exist.
+fn open_if_exists(path: &Path) -> Result<Option<File>, ReadError> {
+    match open_regular_file(path) {
+        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some),
+    }
 }
 
 fn read_to_limit(file: File, path: &Path) -> Result<Vec<u8>, ReadError> {

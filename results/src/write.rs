@@ -125,9 +125,9 @@ pub fn write_report(
         ReportFormat::Json => {
             out.write_all(json::format_document(&ReportRecord::new(results, report))?.as_bytes())
         }
-        ReportFormat::Csv => write_lines(report, &mut csv::CsvRunWriter::new(out)),
+        ReportFormat::Csv => write_lines(report, &mut csv::CsvWriter::for_verdicts(out)),
         ReportFormat::Junit => write_lines(report, &mut junit::JunitRunWriter::new(out)),
-        ReportFormat::Herd => write_lines(report, &mut herd::HerdRunWriter::new(out)),
+        ReportFormat::Herd => write_lines(report, &mut herd::HerdWriter::new(out)),
     }
 }
 
@@ -155,11 +155,14 @@ pub trait CheckWriter {
     /// Returns the error of the stream.
     fn write_prediction(&mut self, line: &CheckLine) -> io::Result<()>;
 
-    /// Writes the mistake in a file that is not a valid test.
+    /// Writes the mistake in a file that is not a valid test, in formats that have an entry for it. The diagnostic also
+    /// goes to standard error.
     ///
     /// # Errors
     /// Returns the error of the stream.
-    fn write_rejected(&mut self, line: &RejectedLine) -> io::Result<()>;
+    fn write_rejected(&mut self, _line: &RejectedLine) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Ends the output.
     ///
@@ -227,8 +230,8 @@ pub fn new_check_writer<'a>(
     match format {
         OutputFormat::Text => Ok(Box::new(text::TextCheckWriter::new(out))),
         OutputFormat::Json => Ok(Box::new(json::JsonLinesWriter::new(out))),
-        OutputFormat::Csv => Ok(Box::new(csv::CsvCheckWriter::new(out))),
-        OutputFormat::Herd => Ok(Box::new(herd::HerdCheckWriter::new(out))),
+        OutputFormat::Csv => Ok(Box::new(csv::CsvWriter::for_predictions(out))),
+        OutputFormat::Herd => Ok(Box::new(herd::HerdWriter::new(out))),
         OutputFormat::Sarif => Ok(Box::new(sarif::SarifCheckWriter::new(out))),
         OutputFormat::Junit | OutputFormat::Gtest => {
             Err(FormatError::NotAvailable { format: format.name(), expected: "text, json, csv, herd, sarif" })
@@ -248,9 +251,9 @@ pub fn new_run_writer<'a>(
     match format {
         OutputFormat::Text => Ok(Box::new(text::TextRunWriter::new(out, layout))),
         OutputFormat::Json => Ok(Box::new(json::JsonLinesWriter::new(out))),
-        OutputFormat::Csv => Ok(Box::new(csv::CsvRunWriter::new(out))),
+        OutputFormat::Csv => Ok(Box::new(csv::CsvWriter::for_verdicts(out))),
         OutputFormat::Junit => Ok(Box::new(junit::JunitRunWriter::new(out))),
-        OutputFormat::Herd => Ok(Box::new(herd::HerdRunWriter::new(out))),
+        OutputFormat::Herd => Ok(Box::new(herd::HerdWriter::new(out))),
         // Gtest is the protocol of a runner, which writes it itself.
         OutputFormat::Gtest | OutputFormat::Sarif => Err(FormatError::NotAvailable {
             format: format.name(),

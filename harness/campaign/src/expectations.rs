@@ -48,7 +48,7 @@ pub fn load(folder: &Path, devices: &[DeviceRecord]) -> Result<Expectations, Fai
     let mut has_any_file = false;
     for path in &paths {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
-        let suffixes = ExpectationKind::ALL.iter().map(|kind| kind.suffix()).chain([PROGRESS_SUFFIX]);
+        let suffixes = ExpectationKind::ALL.iter().map(|kind| kind.name()).chain([PROGRESS_SUFFIX]);
         let Some(driver) = suffixes.into_iter().find_map(|suffix| name.strip_suffix(suffix)) else {
             if name.ends_with(".txt") {
                 mistakes.push(format!(

@@ -24,7 +24,7 @@ pub fn detect_language(path: &str, id: &str, text: &str) -> Option<DocumentLangu
         Some(DocumentLanguage::Litmus)
     } else if has_suffix(".cat") {
         Some(DocumentLanguage::Cat)
-    } else if ExpectationKind::ALL.iter().any(|kind| has_suffix(kind.suffix())) {
+    } else if ExpectationKind::ALL.iter().any(|kind| has_suffix(kind.name())) {
         Some(DocumentLanguage::Expectations)
     } else if has_suffix(".txt") && in_suites() {
         Some(DocumentLanguage::Suite)

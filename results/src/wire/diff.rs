@@ -94,42 +94,24 @@ closed_enum! {
     #[serde(rename_all = "kebab-case")]
     pub enum ChangeKind {
         /// The later run shows a forbidden outcome that the earlier one did not.
-        NewViolation,
+        NewViolation = "new violations",
         /// The test ended without a verdict: crash, hang, or lost device.
-        NewFailure,
+        NewFailure = "new failures",
         /// Any other change of the verdict.
-        Verdict,
+        Verdict = "changed verdicts",
         /// The later run shows no forbidden outcome any more.
-        GoneViolation,
+        GoneViolation = "fixed violations",
         /// The later run ended before the test, or had no time for it.
-        LostTime,
+        LostTime = "without time in the new run",
         /// Only the later run shows the outcome.
-        NewOutcome,
+        NewOutcome = "new outcomes",
         /// Only the earlier run shows the outcome.
-        VanishedOutcome,
+        VanishedOutcome = "vanished outcomes",
         /// The rate of the outcome changed.
-        RateShift,
+        RateShift = "shifted rates",
         /// The test's text differs: nothing is compared.
-        OtherTest,
+        OtherTest = "tests with a changed text",
         /// The model differs.
-        OtherModel,
-    }
-}
-
-impl ChangeKind {
-    /// The heading for changes of this kind.
-    pub fn heading(self) -> &'static str {
-        match self {
-            ChangeKind::NewViolation => "new violations",
-            ChangeKind::NewFailure => "new failures",
-            ChangeKind::Verdict => "changed verdicts",
-            ChangeKind::GoneViolation => "fixed violations",
-            ChangeKind::LostTime => "without time in the new run",
-            ChangeKind::NewOutcome => "new outcomes",
-            ChangeKind::VanishedOutcome => "vanished outcomes",
-            ChangeKind::RateShift => "shifted rates",
-            ChangeKind::OtherTest => "tests with a changed text",
-            ChangeKind::OtherModel => "judged by a different model",
-        }
+        OtherModel = "judged by a different model",
     }
 }

@@ -1,5 +1,6 @@
 //! The part of a run line about forward progress.
 
+use litmus::closed_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,31 +61,20 @@ pub struct ThreadRecord {
     pub line: Option<u32>,
 }
 
-/// The activity of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ThreadState {
-    /// It had terminated.
-    Ended,
-    /// It executed blocks without terminating.
-    Waiting,
-    /// It had started and executed no more blocks.
-    Stopped,
-    /// It waited at a control barrier.
-    Barrier,
-    /// It had not started.
-    NeverStarted,
-}
-
-impl ThreadState {
-    /// The state in words.
-    pub fn text(self) -> &'static str {
-        match self {
-            ThreadState::Ended => "ended",
-            ThreadState::Waiting => "loops",
-            ThreadState::Stopped => "makes no progress",
-            ThreadState::Barrier => "waits in a barrier",
-            ThreadState::NeverStarted => "never started",
-        }
+closed_enum! {
+    /// The activity of a thread.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum ThreadState {
+        /// It had terminated.
+        Ended = "ended",
+        /// It executed blocks without terminating.
+        Waiting = "loops",
+        /// It had started and executed no more blocks.
+        Stopped = "makes no progress",
+        /// It waited at a control barrier.
+        Barrier = "waits in a barrier",
+        /// It had not started.
+        NeverStarted = "never started",
     }
 }

@@ -1,5 +1,6 @@
 //! The record of a recorded program, and its hazards.
 
+use litmus::closed_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -148,18 +149,20 @@ pub struct HazardLine {
     pub count: u64,
 }
 
-/// The accesses of a hazard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum HazardKind {
-    /// Two writes.
-    WriteAfterWrite,
-    /// A read of what a write leaves.
-    ReadAfterWrite,
-    /// A write to what a read needs.
-    WriteAfterRead,
-    /// A command and the host.
-    Host,
+closed_enum! {
+    /// The accesses of a hazard.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum HazardKind {
+        /// Two writes.
+        WriteAfterWrite = "write after write",
+        /// A read of what a write leaves.
+        ReadAfterWrite = "read after write",
+        /// A write to what a read needs.
+        WriteAfterRead = "write after read",
+        /// A command and the host.
+        Host = "host access",
+    }
 }
 
 /// A command of a hazard.

@@ -44,25 +44,21 @@ pub const RUN_COLUMNS: [&str; 20] = [
     "broken",
 ];
 
-/// Writer of predictions.
-pub struct CsvCheckWriter<W: Write> {
-    table: CsvTable<W>,
-}
-
-/// Writer of verdicts.
-pub struct CsvRunWriter<W: Write> {
-    table: CsvTable<W>,
-}
-
-/// A CSV table whose header is written even without rows.
-struct CsvTable<W: Write> {
+/// Writer of a table whose header is written even without rows.
+pub struct CsvWriter<W: Write> {
     out: csv::Writer<W>,
     header: Option<&'static [&'static str]>,
 }
 
-impl<W: Write> CsvTable<W> {
-    fn new(out: W, header: &'static [&'static str]) -> CsvTable<W> {
-        CsvTable { out: csv::Writer::from_writer(out), header: Some(header) }
+impl<W: Write> CsvWriter<W> {
+    /// Creates a writer of predictions to `out`.
+    pub fn for_predictions(out: W) -> CsvWriter<W> {
+        CsvWriter { out: csv::Writer::from_writer(out), header: Some(&CHECK_COLUMNS) }
+    }
+
+    /// Creates a writer of verdicts to `out`.
+    pub fn for_verdicts(out: W) -> CsvWriter<W> {
+        CsvWriter { out: csv::Writer::from_writer(out), header: Some(&RUN_COLUMNS) }
     }
 
     fn write_header(&mut self) -> io::Result<()> {
@@ -91,14 +87,7 @@ fn guard_formula(field: Cow<'_, str>) -> Cow<'_, str> {
     if is_formula { format!("'{field}").into() } else { field }
 }
 
-impl<W: Write> CsvCheckWriter<W> {
-    /// Creates a writer to `out`.
-    pub fn new(out: W) -> CsvCheckWriter<W> {
-        CsvCheckWriter { table: CsvTable::new(out, &CHECK_COLUMNS) }
-    }
-}
-
-impl<W: Write> CheckWriter for CsvCheckWriter<W> {
+impl<W: Write> CheckWriter for CsvWriter<W> {
     fn write_prediction(&mut self, line: &CheckLine) -> io::Result<()> {
         let race = match line.race {
             RaceWord::Free => "free",
@@ -119,7 +108,7 @@ impl<W: Write> CheckWriter for CsvCheckWriter<W> {
         let holds = joined(&|q| format_optional_bool(q.holds).to_owned());
         let expected = joined(&|q| format_optional_bool(q.expected).to_owned());
         let mut row = |outcome: &str, allowed: &str, weak: &str, filtered: &str| {
-            self.table.write_row([
+            self.write_row([
                 &line.id,
                 &line.file,
                 &line.name,
@@ -153,44 +142,23 @@ impl<W: Write> CheckWriter for CsvCheckWriter<W> {
         if line.outcomes_listed == Some(false) && !line.outcomes.is_empty() {
             row("", "not listed", "", "")?;
         }
-        self.table.flush()
+        self.flush()
     }
 
     fn write_rejected(&mut self, line: &RejectedLine) -> io::Result<()> {
         let position = format!("{}:{}", line.line, line.column);
-        self.table.write_row([
-            "",
-            &line.file,
-            "",
-            "",
-            "",
-            "",
-            "",
-            "",
-            "",
-            "",
-            "",
-            "",
-            "",
-            &line.error,
-            &position,
-        ])?;
-        self.table.flush()
+        let mut row = [""; CHECK_COLUMNS.len()];
+        [row[1], row[13], row[14]] = [&line.file, &line.error, &position];
+        self.write_row(row)?;
+        self.flush()
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.table.flush()
+        self.flush()
     }
 }
 
-impl<W: Write> CsvRunWriter<W> {
-    /// Creates a writer to `out`.
-    pub fn new(out: W) -> CsvRunWriter<W> {
-        CsvRunWriter { table: CsvTable::new(out, &RUN_COLUMNS) }
-    }
-}
-
-impl<W: Write> RunWriter for CsvRunWriter<W> {
+impl<W: Write> RunWriter for CsvWriter<W> {
     fn write_verdict(&mut self, line: &RunLine) -> io::Result<()> {
         let reason = line.reason.as_deref().unwrap_or_default();
         let [instances, interleaved, not_executed, unresolved] =
@@ -199,7 +167,7 @@ impl<W: Write> RunWriter for CsvRunWriter<W> {
         let claim = line.shader.as_ref().and_then(|shader| shader.claim.as_ref());
         let broken = claim.map_or(String::new(), |claim| claim.broken.to_string());
         let mut row = |kind: &str, outcome: &str, count: &str, flags: [&str; 4]| {
-            self.table.write_row([
+            self.write_row([
                 &line.id,
                 &line.name,
                 &line.device,
@@ -236,11 +204,11 @@ impl<W: Write> RunWriter for CsvRunWriter<W> {
             let raw: Vec<String> = values.raw.iter().map(u64::to_string).collect();
             row("unexpected", &raw.join(" "), &values.count.to_string(), [""; 4])?;
         }
-        self.table.flush()
+        self.flush()
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.table.flush()
+        self.flush()
     }
 }
 

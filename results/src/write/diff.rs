@@ -96,7 +96,7 @@ fn format_section(diff: &DiffRecord, kind: ChangeKind) -> String {
         return String::new();
     }
     let certain = changes.iter().filter(|change| change.significant).count();
-    let mut text = format!("\n{}: {}", kind.heading(), changes.len());
+    let mut text = format!("\n{}: {}", kind.name(), changes.len());
     if matches!(kind, ChangeKind::NewOutcome | ChangeKind::VanishedOutcome) {
         text += &format!(", {certain} of them significant");
     }

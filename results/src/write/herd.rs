@@ -12,24 +12,22 @@ use std::io::{self, Write};
 use crate::escape;
 use crate::judge::Reason;
 use crate::state::State;
-use crate::wire::{
-    CheckLine, CheckOutcome, Query, RaceWord, RejectedLine, RunLine, UnexpectedValues, VerdictWord,
-};
+use crate::wire::{CheckLine, CheckOutcome, Query, RaceWord, RunLine, UnexpectedValues, VerdictWord};
 use crate::write::{CheckWriter, RunWriter};
 
-/// Writer of verdicts.
-pub struct HerdRunWriter<W> {
+/// Writer of verdicts, and of predictions in the format of herd7.
+pub struct HerdWriter<W> {
     out: W,
 }
 
-impl<W: Write> HerdRunWriter<W> {
+impl<W: Write> HerdWriter<W> {
     /// Creates a writer to `out`.
-    pub fn new(out: W) -> HerdRunWriter<W> {
-        HerdRunWriter { out }
+    pub fn new(out: W) -> HerdWriter<W> {
+        HerdWriter { out }
     }
 }
 
-impl<W: Write> RunWriter for HerdRunWriter<W> {
+impl<W: Write> RunWriter for HerdWriter<W> {
     fn write_verdict(&mut self, line: &RunLine) -> io::Result<()> {
         self.out.write_all(format_block(line).as_bytes())?;
         self.out.flush()
@@ -171,27 +169,10 @@ fn format_raw(values: &UnexpectedValues) -> String {
     if words.is_empty() { " ".to_owned() } else { words.join(" ") }
 }
 
-/// Writer of predictions, in the format of herd7.
-pub struct HerdCheckWriter<W> {
-    out: W,
-}
-
-impl<W: Write> HerdCheckWriter<W> {
-    /// Creates a writer to `out`.
-    pub fn new(out: W) -> HerdCheckWriter<W> {
-        HerdCheckWriter { out }
-    }
-}
-
-impl<W: Write> CheckWriter for HerdCheckWriter<W> {
+impl<W: Write> CheckWriter for HerdWriter<W> {
     fn write_prediction(&mut self, line: &CheckLine) -> io::Result<()> {
         self.out.write_all(format_prediction(line).as_bytes())?;
         self.out.flush()
-    }
-
-    /// Writes nothing: the format has no entry for an invalid file.
-    fn write_rejected(&mut self, _line: &RejectedLine) -> io::Result<()> {
-        Ok(())
     }
 
     fn finish(&mut self) -> io::Result<()> {

@@ -123,7 +123,7 @@ fn format_hangs(rows: &ProgressRows<'_>) -> String {
             text += &format!(
                 "  {} {}{place}, {} turns{order}\n",
                 thread.thread,
-                thread.state.text(),
+                thread.state.name(),
                 thread.turns
             );
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::wire::{
-    HazardKind, HazardLine, JudgementLine, RaceLine, RecordingRecord, RedundantBarrierRecord, UnjudgedCommand,
+    HazardLine, JudgementLine, RaceLine, RecordingRecord, RedundantBarrierRecord, UnjudgedCommand,
 };
 
 /// Different redundant barriers that the text lists.
@@ -11,16 +11,10 @@ const MAX_BARRIERS: usize = 10;
 
 /// Returns the first line of a hazard.
 pub fn hazard_title(line: &HazardLine) -> String {
-    let kind = match line.kind {
-        HazardKind::WriteAfterWrite => "write after write",
-        HazardKind::ReadAfterWrite => "read after write",
-        HazardKind::WriteAfterRead => "write after read",
-        HazardKind::Host => "host access",
-    };
     let bytes =
         line.bytes.map_or(String::new(), |[from, to]| format!(", bytes {from} to {}", to.saturating_sub(1)));
     let lead = if line.is_possible { "possible hazard" } else { "hazard" };
-    format!("{lead}: {kind}, {}{bytes}", line.resource)
+    format!("{lead}: {}, {}{bytes}", line.kind.name(), line.resource)
 }
 
 /// Formats a hazard as text.

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::CheckWriter;
 use super::race::describe_need;
 use super::recording::{describe_redundant, describe_unjudged, format_hazard};
+use crate::escape;
 use crate::wire::{
     CheckLine, FindingPlace, FindingRecord, HazardLine, JudgementLine, NeededRecord, RefineLine,
     RefineVerdict, RejectedLine,
@@ -211,14 +212,7 @@ fn physical_location(file: &str, line: Option<u32>, column: Option<u32>) -> Valu
 /// Converts a path to a URI; a relative path stays relative to the working folder.
 fn path_to_uri(path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
-    let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
-    for byte in path.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' | b'+' | b'@' => {
-                uri.push(char::from(byte));
-            }
-            other => uri += &format!("%{other:02X}"),
-        }
-    }
-    uri
+    let scheme = if path.starts_with('/') { "file://" } else { "" };
+    let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b"/.-_~+@".contains(&byte);
+    format!("{scheme}{}", escape::percent_encode(path, is_kept))
 }

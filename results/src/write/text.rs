@@ -14,9 +14,7 @@ use crate::power;
 use crate::report::{count_weak, interval_source, never_seen_bound, rate_interval, weak_reproducibility};
 use crate::state;
 use crate::statistics::{Interval, Proportion};
-use crate::wire::{
-    CheckLine, FindingRecord, ProgressAnswer, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord,
-};
+use crate::wire::{CheckLine, FindingRecord, ProgressAnswer, RaceWord, RunLine, RunOutcome, VerdictWord};
 use crate::write::number::{format_count, format_probability, format_seconds, plural};
 use crate::write::{CheckWriter, RunWriter, TextLayout, columns, progress, shader};
 
@@ -30,9 +28,7 @@ impl<W: Write> TextCheckWriter<W> {
     pub fn new(out: W) -> TextCheckWriter<W> {
         TextCheckWriter { out }
     }
-}
 
-impl<W: Write> TextCheckWriter<W> {
     fn write_progress(&mut self, progress: &ProgressAnswer) -> io::Result<()> {
         let under = format!("under {}, {} fairness ({})", progress.model, progress.fairness, progress.memory);
         let expected = match (progress.terminates, progress.expected) {
@@ -168,11 +164,6 @@ impl<W: Write> CheckWriter for TextCheckWriter<W> {
             self.write_progress(progress)?;
         }
         writeln!(self.out)
-    }
-
-    /// Writes nothing, since the diagnostic goes to standard error.
-    fn write_rejected(&mut self, _: &RejectedLine) -> io::Result<()> {
-        Ok(())
     }
 
     fn finish(&mut self) -> io::Result<()> {

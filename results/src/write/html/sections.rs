@@ -67,21 +67,8 @@ pub(in crate::write) struct Links<'a> {
 
 /// Percent-encodes text for an address.
 pub(in crate::write) fn percent_encode(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in escape::escape_line(text).bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-' | b'_' | b'/' => out.push(char::from(byte)),
-            _ => push_percent_encoded(byte, &mut out),
-        }
-    }
-    out
-}
-
-fn push_percent_encoded(byte: u8, out: &mut String) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    out.push('%');
-    out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-    out.push(char::from(DIGITS[usize::from(byte & 15)]));
+    let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b".-_/".contains(&byte);
+    escape::percent_encode(&escape::escape_line(text), is_kept)
 }
 
 pub(in crate::write) fn verdict_symbol(verdict: VerdictWord) -> &'static str {
@@ -446,30 +433,8 @@ pub(in crate::write) fn render_picture(picture: &ExplainedPicture) -> Markup {
 
 /// Encodes an SVG as a data URI: as an image it runs no script and loads no file.
 fn data_uri(svg: &str) -> String {
-    let mut uri = String::with_capacity(svg.len() + svg.len() / 4);
-    uri.push_str("data:image/svg+xml;charset=utf-8,");
-    for byte in svg.bytes() {
-        match byte {
-            b'"' => uri.push('\''),
-            b'A'..=b'Z'
-            | b'a'..=b'z'
-            | b'0'..=b'9'
-            | b' '
-            | b'/'
-            | b'='
-            | b'\''
-            | b'.'
-            | b':'
-            | b'-'
-            | b'_'
-            | b','
-            | b'('
-            | b')'
-            | b';' => uri.push(char::from(byte)),
-            _ => push_percent_encoded(byte, &mut uri),
-        }
-    }
-    uri
+    let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b" /='.:-_,();".contains(&byte);
+    format!("data:image/svg+xml;charset=utf-8,{}", escape::percent_encode(&svg.replace('"', "'"), is_kept))
 }
 
 /// Renders the switch of the bars' scale; it needs no script.

@@ -143,7 +143,7 @@ fn describe_run(
     for (number, thread) in hang.threads.iter().enumerate() {
         let comma = if number == 0 { "" } else { "," };
         let place = thread.line.map(|line| format!(" at line {line}")).unwrap_or_default();
-        text += &format!("{comma} {} {}{place}", thread.thread, thread.state.text());
+        text += &format!("{comma} {} {}{place}", thread.thread, thread.state.name());
     }
     text += &match progress.refutes.as_slice() {
         [] => "; refutes nothing".to_owned(),
