@@ -80,7 +80,7 @@ pub fn save(folder: &Path, plan: &PlanRecord, lines: &[RunLine]) -> Result<Vec<P
             .tests
             .iter()
             .filter_map(|test| lines.iter().find(|line| line.device == device.name && line.id == test.id))
-            .filter(|line| line.reason.as_deref() != Some(Reason::Missing.name()))
+            .filter(|line| !line.has_reason(Reason::Missing))
             .collect();
         let missing = plan.tests.len() - device_lines.len();
         if missing > 0 {

@@ -190,8 +190,7 @@ fn verdict_changes(old: &RunLine, new: &RunLine) -> Vec<Change> {
         return new_violations(Some(old), new);
     }
     let has_reason = |line: &RunLine, reasons: &[Reason]| {
-        line.verdict == VerdictWord::Inconclusive
-            && reasons.iter().any(|reason| line.reason.as_deref() == Some(reason.name()))
+        line.verdict == VerdictWord::Inconclusive && reasons.iter().any(|reason| line.has_reason(*reason))
     };
     // These say nothing about the device.
     let lacks_time = |line: &RunLine| has_reason(line, &[Reason::NoTime, Reason::Missing]);

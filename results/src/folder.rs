@@ -185,7 +185,7 @@ impl ResultsFolder {
         if resumed.budget != recorded.budget {
             write_plan(path, &resumed)?;
         }
-        let has_time = |line: &RunLine| line.reason.as_deref() != Some(Reason::NoTime.name());
+        let has_time = |line: &RunLine| !line.has_reason(Reason::NoTime);
         let (lines, repeated): (Vec<RunLine>, Vec<RunLine>) = recovered.lines.into_iter().partition(has_time);
         if !repeated.is_empty() {
             journal.replace(&lines)?;

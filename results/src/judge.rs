@@ -14,8 +14,10 @@ pub use contradiction::find_contradiction;
 pub(crate) use contradiction::has_invalid_results;
 
 use crate::state;
-use crate::statistics::{Drift, find_drift};
-use crate::wire::{RunLine, UnexpectedValues, VerdictWord};
+use crate::statistics::find_drift;
+use crate::wire::{
+    DriftRecord, LineVerdict, RaceWord, RunContext, RunLine, RunOutcome, UnexpectedValues, VerdictWord,
+};
 
 /// Number of interleaved instances, or of early reads, from which a test counts as exercised.
 pub const EXERCISED_THRESHOLD: u64 = 100;
@@ -90,21 +92,6 @@ impl Ending {
     }
 }
 
-/// The verdict on one test, device and model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Exercised, and no forbidden outcome was observed.
-    Conforms,
-    /// A forbidden outcome of a race-free test was observed, or values that no candidate execution produces.
-    Violates,
-    /// The program races, so that every outcome is allowed.
-    Undefined,
-    /// No verdict, for this reason.
-    Inconclusive(Reason),
-    /// Not run: [`Judgement::detail`] names the missing feature, limit or rule.
-    Skipped,
-}
-
 closed_enum! {
     /// Why a test has no verdict.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -150,122 +137,37 @@ pub(crate) fn list_unexpected(mut all: impl Iterator<Item = String>) -> Vec<Stri
     first
 }
 
-/// A verdict with the counts that it follows from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Judgement {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// An explanation in words: witnesses, how the run ended, the missing feature.
-    pub detail: Option<String>,
-    /// The race of the program: `Unknown` if the prediction is incomplete, `None` without a prediction.
-    pub race: Option<Race>,
-    /// True if enough instances overlapped for the forbidden outcome to be observable.
-    pub exercised: bool,
-    /// Number of instances with a result: those of all rows, unexpected ones and unresolved ones.
-    pub instances: u64,
-    /// Number of instances whose outcome no serial order of whole threads produces.
-    pub interleaved: u64,
-    /// Number of instances that left result words unwritten. The counts of their dispatches are discarded.
-    pub not_executed: u64,
-    /// Number of instances that reached the iteration limit of a spin loop, or whose outcome did not fit the
-    /// histogram.
-    pub unresolved: u64,
-    /// Number of repeated invocations, in stages that may run an invocation more than once.
-    pub repeated: u64,
-    /// Wall-clock seconds of all dispatches.
-    pub seconds: f64,
-    /// Number of independent batches, on a device whose single instances are not independent.
-    pub batches: Option<u64>,
-    /// Every outcome of the prediction, observed or not, in the order of outcomes.
-    pub rows: Vec<OutcomeCount>,
-    /// Observed values that match no row.
-    pub unexpected: Vec<UnexpectedValues>,
-    /// How rates changed during the run; `None` if the run was too short to test for it.
-    pub drift: Option<Drift>,
-}
-
-/// An outcome of the prediction with its count.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutcomeCount {
-    /// The values of the observables.
-    pub outcome: Outcome,
-    /// Number of instances with this outcome.
-    pub count: u64,
-    /// Number of independent batches with this outcome, on a device that has batches.
-    pub batches: Option<u64>,
-    /// How the model classifies the outcome.
-    pub predicted: PredictedOutcome,
-}
-
-impl Judgement {
-    /// Returns the judgement on a test that did not run; `missing` names the missing feature, limit or rule.
-    pub fn skipped(missing: impl Into<String>) -> Judgement {
-        Judgement {
-            verdict: Verdict::Skipped,
-            detail: Some(missing.into()),
-            race: None,
-            exercised: false,
-            instances: 0,
-            interleaved: 0,
-            not_executed: 0,
-            unresolved: 0,
-            repeated: 0,
-            seconds: 0.0,
-            batches: None,
-            rows: Vec::new(),
-            unexpected: Vec::new(),
-            drift: None,
-        }
-    }
-}
-
-/// Derives the verdict on a test from its prediction and its observation.
-pub fn judge(evidence: &Evidence<'_>) -> Judgement {
-    let &Evidence { prediction, observation, .. } = evidence;
+/// Judges a test by its prediction and its observation; the line has the facts of `context`.
+pub fn judge(evidence: &Evidence<'_>, context: RunContext) -> RunLine {
+    let &Evidence { test, prediction, observation, .. } = evidence;
+    let observables = &prediction.observables;
+    let counts = &observation.histogram.counts;
     // If the search ended early, an outcome without an execution so far may still be allowed: it is not listed.
-    let is_seen = |outcome: &Outcome| observation.histogram.counts.contains_key(outcome);
-    let is_listed = |outcome: &Outcome, predicted: &PredictedOutcome| {
-        prediction.complete || prediction.race == Race::Free || predicted.allowed || is_seen(outcome)
+    let is_listed = |(outcome, predicted): &(&Outcome, &PredictedOutcome)| {
+        prediction.complete
+            || prediction.race == Race::Free
+            || predicted.allowed
+            || counts.contains_key(*outcome)
     };
-    let rows: Vec<OutcomeCount> = prediction
-        .outcomes
-        .iter()
-        .filter(|(outcome, predicted)| is_listed(outcome, predicted))
-        .map(|(outcome, predicted)| OutcomeCount {
-            outcome: outcome.clone(),
-            count: observation.histogram.counts.get(outcome).copied().unwrap_or_default(),
-            batches: observation
-                .batches
-                .as_ref()
-                .map(|batches| batches.by_outcome.get(outcome).copied().unwrap_or_default()),
-            predicted: *predicted,
-        })
-        .collect();
-    let unpredicted = observation
-        .histogram
-        .counts
-        .iter()
-        .filter(|(outcome, _)| !prediction.outcomes.contains_key(outcome))
-        .map(|(outcome, count)| UnexpectedValues {
-            raw: outcome.0.iter().map(|v| v.0).collect(),
-            count: *count,
-        });
+    let row = |(outcome, predicted): (&Outcome, &PredictedOutcome)| RunOutcome {
+        count: counts.get(outcome).copied().unwrap_or_default(),
+        batches: observation
+            .batches
+            .as_ref()
+            .map(|batches| batches.by_outcome.get(outcome).copied().unwrap_or_default()),
+        ..RunOutcome::new(test, observables, outcome, predicted)
+    };
+    let unpredicted = counts.iter().filter(|(outcome, _)| !prediction.outcomes.contains_key(outcome)).map(
+        |(outcome, count)| UnexpectedValues { raw: outcome.0.iter().map(|v| v.0).collect(), count: *count },
+    );
     let partial = observation.unexpected.iter().map(|(words, count)| UnexpectedValues {
         raw: words.iter().map(|w| u64::from(*w)).collect(),
         count: *count,
     });
-    let unexpected: Vec<UnexpectedValues> = unpredicted.chain(partial).filter(|u| u.count > 0).collect();
-    let interleaved = rows.iter().filter(|row| !row.predicted.serial).map(|row| row.count).sum();
-    let mut judgement = Judgement {
-        verdict: Verdict::Conforms,
-        detail: None,
-        race: Some(match prediction.race {
-            _ if has_no_allowed_outcome(prediction) => Race::Unknown,
-            Race::Racy if prediction.is_undefined() => Race::Racy,
-            Race::Free | Race::Racy if prediction.complete => Race::Free,
-            Race::Free | Race::Racy | Race::Unknown => Race::Unknown,
-        }),
-        exercised: is_exercised(evidence, interleaved) && !is_everything_filtered(&rows),
+    let serial = observed_outcomes(observation, prediction).filter(|(.., predicted)| !predicted.serial);
+    let interleaved = serial.map(|(_, count, _)| count).sum();
+    let line = RunLine {
+        race: Some(judged_race(prediction)),
         instances: observation.accounted_instances(),
         interleaved,
         not_executed: observation.not_executed,
@@ -273,39 +175,64 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
         repeated: observation.repeated,
         seconds: observation.seconds,
         batches: observation.batches.as_ref().map(|batches| batches.total),
-        rows,
-        unexpected,
-        drift: find_drift(&observation.stretches),
+        outcomes: prediction.outcomes.iter().filter(is_listed).map(row).collect(),
+        unexpected: unpredicted.chain(partial).filter(|u| u.count > 0).collect(),
+        drift: find_drift(&observation.stretches).map(|drift| DriftRecord {
+            state: state::state_from_outcome(test, observables, &drift.outcome),
+            earlier: drift.earlier,
+            later: drift.later,
+            p: drift.p,
+        }),
+        ..RunLine::of_test(test, context)
     };
-    let (verdict, detail) = derive_verdict(evidence, &judgement);
-    judgement.verdict = verdict;
-    judgement.detail = detail;
-    let is_reported = match verdict {
-        Verdict::Inconclusive(Reason::NotExecuted) => true,
-        Verdict::Inconclusive(Reason::CorruptMemory) => observation.misread_dispatches > 0,
-        Verdict::Violates => has_unexplained_dispatches(evidence, observation),
-        _ => false,
+    let exercised = is_exercised(evidence, interleaved) && !is_everything_filtered(&line.outcomes);
+    let line = RunLine { exercised, ..line };
+    let verdict = derive_verdict(evidence, &line);
+    let mut line = RunLine { exercised, ..line.with_verdict(verdict) };
+    let is_reported = match line.verdict {
+        VerdictWord::Violates => has_unexplained_dispatches(evidence, observation),
+        _ if line.has_reason(Reason::CorruptMemory) => observation.misread_dispatches > 0,
+        _ => line.has_reason(Reason::NotExecuted),
     };
-    if judgement.not_executed > 0 && !is_reported {
+    if line.not_executed > 0 && !is_reported {
         let why = evidence.explaining_limit.map(|bound| format!(" ({bound})")).unwrap_or_default();
-        let mut not_executed = format!("{} instances were not executed{why}", judgement.not_executed);
+        let mut not_executed = format!("{} instances were not executed{why}", line.not_executed);
         if observation.outside_grid > 0 {
             not_executed += "; ";
             not_executed += &describe_excess(observation.outside_grid);
         }
-        judgement.detail = Some(match judgement.detail {
+        line.detail = Some(match line.detail {
             Some(detail) => format!("{detail}; {not_executed}"),
             None => not_executed,
         });
     }
-    judgement
+    line
+}
+
+/// Returns whether a program counts as racy: outcomes of an incomplete prediction, or of one without an
+/// execution, are not judged.
+pub(crate) fn judged_race(prediction: &Prediction) -> RaceWord {
+    match prediction.race {
+        _ if has_no_allowed_outcome(prediction) => RaceWord::Unknown,
+        Race::Racy if prediction.is_undefined() => RaceWord::Racy,
+        Race::Free | Race::Racy if prediction.complete => RaceWord::Free,
+        Race::Free | Race::Racy | Race::Unknown => RaceWord::Unknown,
+    }
+}
+
+/// Returns the predicted outcomes that were observed, with their counts.
+fn observed_outcomes<'a>(
+    observation: &'a Observation,
+    prediction: &'a Prediction,
+) -> impl Iterator<Item = (&'a Outcome, u64, &'a PredictedOutcome)> {
+    let observed = observation.histogram.counts.iter().filter(|(_, count)| **count > 0);
+    observed.filter_map(|(outcome, count)| Some((outcome, *count, prediction.outcomes.get(outcome)?)))
 }
 
 /// Returns true if the test's filter excludes every observed instance, so that none of them tests the
 /// condition.
-fn is_everything_filtered(rows: &[OutcomeCount]) -> bool {
-    let filters = rows.iter().any(|row| row.predicted.filtered);
-    filters && rows.iter().all(|row| row.predicted.filtered || row.count == 0)
+fn is_everything_filtered(rows: &[RunOutcome]) -> bool {
+    rows.iter().any(|row| row.filtered) && rows.iter().all(|row| row.filtered || row.count == 0)
 }
 
 /// Returns true if enough instances overlapped for the forbidden outcome to be observable.
@@ -321,9 +248,7 @@ fn is_exercised(evidence: &Evidence<'_>, interleaved: u64) -> bool {
         Overlap::ControlBarrier => twin.is_some_and(|twin| {
             twin.early_reads >= EXERCISED_THRESHOLD
                 || prediction.complete
-                    && twin.observation.histogram.counts.iter().any(|(outcome, count)| {
-                        *count > 0 && prediction.outcomes.get(outcome).is_some_and(|says| !says.allowed)
-                    })
+                    && observed_outcomes(twin.observation, prediction).any(|(.., says)| !says.allowed)
         }),
         Overlap::Ordered => observation.accounted_instances() > 0 && observation.not_executed == 0,
     }
@@ -349,10 +274,11 @@ pub(crate) fn is_missing_execution(test: &Test, prediction: &Prediction) -> bool
     test.khronos.is_none() && has_no_allowed_outcome(prediction) && !test.may_hang()
 }
 
-fn derive_verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<String>) {
+/// Derives the verdict from a line that has all counts.
+fn derive_verdict(evidence: &Evidence<'_>, line: &RunLine) -> LineVerdict {
     let &Evidence { test, prediction, observation, ending, .. } = evidence;
     let race = prediction.race;
-    let inconclusive = |reason, detail: String| (Verdict::Inconclusive(reason), Some(detail));
+    let inconclusive = LineVerdict::inconclusive;
 
     let failure = ending.failure();
     if let Some((reason @ Reason::NullDevice, how)) = failure {
@@ -365,17 +291,15 @@ fn derive_verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, O
     }
 
     // Violations are checked first: a later crash or time-out does not invalidate the observed outcome.
-    if judgement.race == Some(Race::Free) {
-        let mut proofs: Vec<String> = judgement
-            .rows
-            .iter()
-            .filter(|row| row.count > 0 && !row.predicted.allowed)
-            .map(|row| {
-                let outcome = state::format_outcome(test, &prediction.observables, &row.outcome);
-                format!("forbidden outcome {outcome} seen {}", format_times(row.count))
+    if line.race == Some(RaceWord::Free) {
+        let mut proofs: Vec<String> = observed_outcomes(observation, prediction)
+            .filter(|(.., predicted)| !predicted.allowed)
+            .map(|(outcome, count, _)| {
+                let outcome = state::format_outcome(test, &prediction.observables, outcome);
+                format!("forbidden outcome {outcome} seen {}", format_times(count))
             })
             .collect();
-        let unexpected = judgement.unexpected.iter();
+        let unexpected = line.unexpected.iter();
         let unexpected = unexpected.map(|u| {
             format!("values that no execution produces, {:?}, seen {}", u.raw, format_times(u.count))
         });
@@ -399,15 +323,14 @@ fn derive_verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, O
             // No memory order invents values. Memory that host threads access is mapped while kernels run, so
             // that the driver may have changed it.
             if is_host_memory_read
-                && (!judgement.unexpected.is_empty() || check == EvidenceCheck::NeighbourReceipts)
+                && (!line.unexpected.is_empty() || check == EvidenceCheck::NeighbourReceipts)
             {
                 return inconclusive(
                     Reason::CorruptMemory,
                     describe_corruption(&proofs.join("; "), observation),
                 );
             }
-            let (verdict, detail) = weigh_violation(&proofs.join("; "), missing_dispatches.as_deref(), check);
-            return (verdict, Some(detail));
+            return weigh_violation(&proofs.join("; "), missing_dispatches.as_deref(), check);
         }
     }
 
@@ -433,7 +356,7 @@ fn derive_verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, O
     }
     match race {
         Race::Racy if prediction.is_undefined() => {
-            return (Verdict::Undefined, Some(format!("racy under {}", prediction.model)));
+            return LineVerdict::new(VerdictWord::Undefined, format!("racy under {}", prediction.model));
         }
         Race::Unknown => {
             return inconclusive(
@@ -472,19 +395,22 @@ fn derive_verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, O
     if let Some(verdict) = discarded(&|seen| has_unexplained_dispatches(evidence, seen)) {
         return verdict;
     }
-    if !judgement.exercised {
-        return inconclusive(Reason::NotExercised, describe_unexercised(evidence, judgement));
+    if !line.exercised {
+        return inconclusive(Reason::NotExercised, describe_unexercised(evidence, line));
     }
-    (Verdict::Conforms, describe_thin_air(test, prediction, judgement))
+    let detail = describe_thin_air(evidence);
+    LineVerdict { verdict: VerdictWord::Conforms, reason: None, detail, exercised: true }
 }
 
 /// Describes observed outcomes that the specification allows and no known implementation produces.
-fn describe_thin_air(test: &Test, prediction: &Prediction, judgement: &Judgement) -> Option<String> {
-    let thin_air = judgement.rows.iter().filter(|row| row.count > 0 && row.predicted.thin_air).map(|row| {
-        let outcome = state::format_outcome(test, &prediction.observables, &row.outcome);
+fn describe_thin_air(evidence: &Evidence<'_>) -> Option<String> {
+    let &Evidence { test, prediction, observation, .. } = evidence;
+    let thin_air = observed_outcomes(observation, prediction).filter(|(.., predicted)| predicted.thin_air);
+    let thin_air = thin_air.map(|(outcome, count, _)| {
+        let outcome = state::format_outcome(test, &prediction.observables, outcome);
         format!(
             "values out of thin air seen {}: {outcome}, which no implementation was known to show",
-            format_times(row.count)
+            format_times(count)
         )
     });
     Some(thin_air.collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
@@ -499,12 +425,12 @@ fn unsynchronized_twin(test: &Test) -> &'static str {
 }
 
 /// Describes why the test does not count as exercised.
-fn describe_unexercised(evidence: &Evidence<'_>, judgement: &Judgement) -> String {
-    if is_everything_filtered(&judgement.rows) {
-        return format!("none of {} instances met the filter", judgement.instances);
+fn describe_unexercised(evidence: &Evidence<'_>, line: &RunLine) -> String {
+    if is_everything_filtered(&line.outcomes) {
+        return format!("none of {} instances met the filter", line.instances);
     }
     if evidence.is_stage_serial {
-        return format!("stage runs serially: {} instances", judgement.instances);
+        return format!("stage runs serially: {} instances", line.instances);
     }
     match evidence.test.thread_overlap() {
         Overlap::Possible => {
@@ -517,8 +443,8 @@ fn describe_unexercised(evidence: &Evidence<'_>, judgement: &Judgement) -> Strin
             });
             format!(
                 "{} interleaved of {} instances{}, {EXERCISED_THRESHOLD} are needed",
-                judgement.interleaved,
-                judgement.instances,
+                line.interleaved,
+                line.instances,
                 early.unwrap_or_default()
             )
         }
@@ -530,7 +456,7 @@ fn describe_unexercised(evidence: &Evidence<'_>, judgement: &Judgement) -> Strin
                 twin.observation.accounted_instances()
             ),
         },
-        Overlap::Ordered => format!("{} instances were not executed", judgement.not_executed),
+        Overlap::Ordered => format!("{} instances were not executed", line.not_executed),
     }
 }
 
@@ -603,13 +529,13 @@ pub enum EvidenceCheck {
 /// `proof` names the results. `missing` describes the dispatches that the driver did not execute as
 /// requested. It may have failed elsewhere undetected, so the explanation starts with it. Then only
 /// individually checked records prove a violation.
-pub fn weigh_violation(proof: &str, missing: Option<&str>, check: EvidenceCheck) -> (Verdict, String) {
-    let Some(missing) = missing else { return (Verdict::Violates, proof.to_owned()) };
-    let verdict = match check {
-        EvidenceCheck::OwnReceipt => Verdict::Violates,
-        EvidenceCheck::NeighbourReceipts => Verdict::Inconclusive(Reason::NotExecuted),
-    };
-    (verdict, format!("{WEAK_EVIDENCE} ({missing}): {proof}"))
+pub fn weigh_violation(proof: &str, missing: Option<&str>, check: EvidenceCheck) -> LineVerdict {
+    let Some(missing) = missing else { return LineVerdict::new(VerdictWord::Violates, proof.to_owned()) };
+    let detail = format!("{WEAK_EVIDENCE} ({missing}): {proof}");
+    match check {
+        EvidenceCheck::OwnReceipt => LineVerdict::new(VerdictWord::Violates, detail),
+        EvidenceCheck::NeighbourReceipts => LineVerdict::inconclusive(Reason::NotExecuted, detail),
+    }
 }
 
 /// Returns the part of an explanation that marks weak evidence, if it has one.

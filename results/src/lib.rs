@@ -7,7 +7,8 @@
 //!
 //! ```
 //! use litmus::{Observation, Outcome, PredictedOutcome, Prediction, Race, Value};
-//! use results::{Ending, Evidence, Verdict, judge};
+//! use results::{Ending, Evidence, judge};
+//! use results::wire::{RunContext, VerdictWord};
 //!
 //! let test = litmus::Test::new("SB", litmus::Dialect::Vulkan);
 //! let mut prediction = Prediction {
@@ -22,11 +23,11 @@
 //! }
 //! let mut observation = Observation { dispatches: 1, ..Observation::default() };
 //! observation.histogram.add_count(zero, 3);
-//! let judgement = judge(&Evidence {
+//! let evidence = Evidence {
 //!     test: &test, prediction: &prediction, observation: &observation, ending: &Ending::Finished, twin: None,
 //!     explaining_limit: None, is_stage_serial: false,
-//! });
-//! assert!(matches!(judgement.verdict, Verdict::Violates));
+//! };
+//! assert_eq!(judge(&evidence, RunContext::default()).verdict, VerdictWord::Violates);
 //! ```
 
 #![warn(missing_docs)]
@@ -72,6 +73,6 @@ pub mod write {
 pub use answer::{Answer, answer_question};
 pub use checksum::sources_hash;
 pub use judge::{
-    Ending, Evidence, EvidenceCheck, Judgement, OutcomeCount, Reason, Twin, Verdict, describe_excess,
-    describe_misread, describe_weak_violations, is_weak_violation, judge, weigh_violation,
+    Ending, Evidence, EvidenceCheck, Reason, Twin, describe_excess, describe_misread,
+    describe_weak_violations, is_weak_violation, judge, weigh_violation,
 };

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use litmus::{Observable, Outcome, Overlap, Prediction, Race, Test, Value};
+use litmus::{Observable, Outcome, Overlap, Prediction, Test, Value};
 
 use crate::judge::{
     EXERCISED_THRESHOLD, Reason, describe_no_execution, has_invalid_results, has_no_allowed_outcome,
-    list_unexpected, weak_prefix,
+    judged_race, list_unexpected, weak_prefix,
 };
 use crate::portability::HsaComparison;
 use crate::state;
@@ -34,16 +34,10 @@ pub fn rejudge(line: &RunLine, test: &Test, prediction: &Prediction, model: &str
     let mut line = line.clone();
     line.hashes.model = model.to_owned();
     // If the old prediction was incomplete, `timed out` describes the prediction and not the run.
-    let timed_out = Reason::TimedOut.name();
-    let was_incomplete = line.race == Some(RaceWord::Unknown) && line.reason.as_deref() == Some(timed_out);
-    let was_unexercised = line.reason.as_deref() == Some(Reason::NotExercised.name());
+    let was_incomplete = line.race == Some(RaceWord::Unknown) && line.has_reason(Reason::TimedOut);
+    let was_unexercised = line.has_reason(Reason::NotExercised);
     let ended_early = line.verdict == VerdictWord::Inconclusive && !was_incomplete && !was_unexercised;
-    line.race = Some(match prediction.race {
-        _ if has_no_allowed_outcome(prediction) => RaceWord::Unknown,
-        Race::Racy if prediction.is_undefined() => RaceWord::Racy,
-        Race::Free | Race::Racy if prediction.complete => RaceWord::Free,
-        Race::Free | Race::Racy | Race::Unknown => RaceWord::Unknown,
-    });
+    line.race = Some(judged_race(prediction));
     let observables = &prediction.observables;
     let mut before: BTreeMap<String, RunOutcome> = std::mem::take(&mut line.outcomes)
         .into_iter()
@@ -51,34 +45,23 @@ pub fn rejudge(line: &RunLine, test: &Test, prediction: &Prediction, model: &str
         .collect();
     line.interleaved = 0;
     for (outcome, predicted) in &prediction.outcomes {
-        let state = state::state_from_outcome(test, observables, outcome);
-        let old = before.remove(&state::format_state(&state));
-        let no_parts = line.parts.iter().flat_map(|parts| vec![0; parts.instances.len()]).collect();
-        let no_counts = (0, line.batches.map(|_| 0), no_parts, None);
-        let (mut count, batches, parts, hsa) =
-            old.map_or(no_counts, |row| (row.count, row.batches, row.parts, row.hsa));
+        let mut row = RunOutcome::new(test, observables, outcome, predicted);
+        if let Some(old) = before.remove(&state::format_state(&row.state)) {
+            (row.count, row.batches, row.parts, row.hsa) = (old.count, old.batches, old.parts, old.hsa);
+        } else {
+            row.batches = line.batches.map(|_| 0);
+            row.parts = line.parts.iter().flat_map(|parts| vec![0; parts.instances.len()]).collect();
+        }
         // Values that were unexpected under the old prediction and have a row now.
         line.unexpected.retain(|values| {
             let same = values.raw.iter().copied().eq(outcome.0.iter().map(|value| value.0));
-            count += if same { values.count } else { 0 };
+            row.count += if same { values.count } else { 0 };
             !same
         });
         if !predicted.serial {
-            line.interleaved += count;
+            line.interleaved += row.count;
         }
-        let question = test.question.as_ref();
-        line.outcomes.push(RunOutcome {
-            state,
-            count,
-            batches,
-            parts,
-            allowed: predicted.allowed,
-            weak: predicted.weak,
-            filtered: predicted.filtered,
-            thin_air: predicted.thin_air,
-            witness: question.map(|question| outcome.meets_condition(test, observables, &question.condition)),
-            hsa,
-        });
+        line.outcomes.push(row);
     }
     for row in before.into_values().filter(|row| row.count > 0) {
         let raw = outcome_from_state(&row.state, test, observables);
@@ -273,7 +256,7 @@ pub fn outcome_from_state(state: &State, test: &Test, observables: &[Observable]
 
 #[cfg(test)]
 mod tests {
-    use litmus::PredictedOutcome;
+    use litmus::{PredictedOutcome, Race};
 
     use super::*;
 

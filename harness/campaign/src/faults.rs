@@ -13,7 +13,8 @@ use litmus::{Dialect, Observation, Prediction, Race, Test};
 use model::{PredictOptions, predict};
 use plan::Device;
 use results::wire::{FaultSearch, FaultSearchSummary, FaultsRecord};
-use results::{Ending, Evidence, Judgement, Reason, Verdict, judge};
+use results::wire::{LineVerdict, RunContext, RunLine, VerdictWord};
+use results::{Ending, Evidence, Reason, judge};
 use runner::{Cause, RunBudget, RunMetadata, RunSettings, RunVariant, Runnable, Stress};
 use sim::{ExpectedEffect, FAULTS, Fault, Row, SimDevice};
 
@@ -178,13 +179,13 @@ fn run_case(
 }
 
 /// Runs one test and judges it.
-fn judge_case(case: &SuiteCase, device: &SimDevice, instances: u64, seed: u64) -> Result<Judgement, Failure> {
+fn judge_case(case: &SuiteCase, device: &SimDevice, instances: u64, seed: u64) -> Result<RunLine, Failure> {
     let (observation, ending) = run_case(case, device, instances, seed)?;
     let ending = match ending {
         Ok(ending) => ending,
-        Err(reason) => return Ok(Judgement::skipped(reason)),
+        Err(reason) => return Ok(RunLine::default().with_verdict(LineVerdict::skipped(&reason))),
     };
-    Ok(judge(&Evidence {
+    let evidence = Evidence {
         test: &case.test,
         prediction: &case.prediction,
         observation: &observation,
@@ -192,14 +193,15 @@ fn judge_case(case: &SuiteCase, device: &SimDevice, instances: u64, seed: u64) -
         twin: None,
         explaining_limit: None,
         is_stage_serial: false,
-    }))
+    };
+    Ok(judge(&evidence, RunContext::default()))
 }
 
-/// Returns the word of [`sim::ExpectedEffect::word`] for a judgement that shows a fault.
-fn fault_verdict(judgement: &Judgement) -> Option<&'static str> {
-    match judgement.verdict {
-        Verdict::Violates => Some("violates"),
-        Verdict::Inconclusive(reason) if reason != Reason::NotExercised => Some("inconclusive"),
+/// Returns the word of [`sim::ExpectedEffect::word`] for a line that shows a fault.
+fn fault_verdict(line: &RunLine) -> Option<&'static str> {
+    match line.verdict {
+        VerdictWord::Violates => Some("violates"),
+        VerdictWord::Inconclusive if !line.has_reason(Reason::NotExercised) => Some("inconclusive"),
         _ => None,
     }
 }
@@ -211,14 +213,14 @@ fn search_fault(cases: &[SuiteCase], fault: Fault, seed: u64, limit: u64) -> Res
     let mut instances = 0;
     for (round, round_instances) in ROUND_INSTANCES.into_iter().enumerate() {
         for case in cases {
-            let judgement = judge_case(
+            let line = judge_case(
                 case,
                 &device,
                 round_instances,
                 seed * ROUND_INSTANCES.len() as u64 + round as u64,
             )?;
-            instances += judgement.instances;
-            let verdict = match fault_verdict(&judgement) {
+            instances += line.instances;
+            let verdict = match fault_verdict(&line) {
                 Some(verdict) => verdict,
                 None if instances < limit => continue,
                 None => return Ok(undetected(seed, instances, started)),
@@ -229,7 +231,7 @@ fn search_fault(cases: &[SuiteCase], fault: Fault, seed: u64, limit: u64) -> Res
                 test: Some(case.id.clone()),
                 instances,
                 seconds: started.elapsed().as_secs_f64(),
-                detail: judgement.detail,
+                detail: line.detail,
             });
         }
     }
@@ -245,13 +247,13 @@ fn undetected(seed: u64, instances: u64, started: Instant) -> FaultSearch {
 fn run_without_faults(cases: &[SuiteCase]) -> Result<(Vec<String>, u64), Failure> {
     let mut alarms: BTreeMap<String, String> = BTreeMap::new();
     let mut instances = 0;
-    let judgements =
+    let lines =
         parallel_map(cases, |case| judge_case(case, &SimDevice::new(Fault::None), SOUND_INSTANCES, SEEDS));
-    for (case, judgement) in cases.iter().zip(judgements) {
-        let judgement = judgement?;
-        instances += judgement.instances;
-        if judgement.verdict == Verdict::Violates {
-            alarms.insert(case.id.clone(), judgement.detail.unwrap_or_default());
+    for (case, line) in cases.iter().zip(lines) {
+        let line = line?;
+        instances += line.instances;
+        if line.verdict == VerdictWord::Violates {
+            alarms.insert(case.id.clone(), line.detail.unwrap_or_default());
         }
     }
     Ok((alarms.into_iter().map(|(id, detail)| format!("{id}: {detail}")).collect(), instances))

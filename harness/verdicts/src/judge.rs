@@ -63,7 +63,7 @@ pub fn judge_test(request: &JudgeRequest<'_>) -> Result<RunLine, JudgeError> {
             })?;
         observation.histogram.add_count(outcome, *count);
     }
-    let judgement = judge(&Evidence {
+    let evidence = Evidence {
         test,
         prediction: &prediction,
         observation: &observation,
@@ -71,12 +71,12 @@ pub fn judge_test(request: &JudgeRequest<'_>) -> Result<RunLine, JudgeError> {
         twin: None,
         explaining_limit: None,
         is_stage_serial: false,
-    });
+    };
     let context = RunContext {
         id: request.id.to_owned(),
         device: request.device.to_owned(),
         model: prediction.model.clone(),
         ..RunContext::default()
     };
-    Ok(RunLine::new(test, observables, &judgement, context))
+    Ok(judge(&evidence, context))
 }

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use litmus::{Dialect, Prediction, Test};
 use model::{Budget, Model, PredictError, PredictOptions, predict};
 use plan::{Device, DeviceError, Identity};
-use results::wire::{DriverRecord, RunContext, RunLine};
-use results::{Ending, Evidence, Judgement, judge};
+use results::wire::{DriverRecord, LineVerdict, RunContext, RunLine};
+use results::{Ending, Evidence, judge};
 use runner::{Cause, RunError, RunMetadata, RunSettings, RunVariant, Stress};
 use sim::{Fault, SimDevice};
 
@@ -69,8 +69,24 @@ pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, Simulat
     let program_error = |error: &dyn std::error::Error| SimulationError::Program(error.to_string());
     let stress = Stress::for_device(identity, capabilities).map_err(|error| program_error(&error))?;
     let program = litmus::convert::to_device_program(test).map_err(|error| program_error(&error))?;
-    let judgement = match runner::compile_for_device(&program, RunVariant::default(), &stress, capabilities) {
-        Err(failure) => Judgement::skipped(failure.to_string()),
+    let fault_flag = fault.row().map_or(String::new(), |row| format!(" --fault {}", row.name));
+    let context = RunContext {
+        id: request.id.to_owned(),
+        device: SimDevice::NAME.to_owned(),
+        model: prediction.model.clone(),
+        seed,
+        stress: "sim".to_owned(),
+        replay: format!(
+            "vk-litmus run {} --device sim --instances {instances} --seed {seed}{fault_flag}",
+            request.file
+        ),
+        driver: Some(driver_record(identity)),
+        ..RunContext::default()
+    };
+    let line = match runner::compile_for_device(&program, RunVariant::default(), &stress, capabilities) {
+        Err(failure) => {
+            RunLine::of_test(test, context).with_verdict(LineVerdict::skipped(&failure.to_string()))
+        }
         Ok(runnable) => {
             let test_seed = runner::test_seed(seed, &runner::text_hash(request.text));
             let settings = RunSettings {
@@ -92,7 +108,7 @@ pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, Simulat
                 Ok(observation) => (observation, Ending::Finished),
                 Err(RunError { cause, observation: seen }) => (*seen, run_ending(&cause)),
             };
-            judge(&Evidence {
+            let evidence = Evidence {
                 test: &program,
                 prediction: &prediction,
                 observation: &observation,
@@ -100,26 +116,12 @@ pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, Simulat
                 twin: None,
                 explaining_limit: None,
                 is_stage_serial: false,
-            })
+            };
+            judge(&evidence, context)
         }
     };
     // Seconds are omitted, so that the result is deterministic.
-    let judgement = Judgement { seconds: 0.0, ..judgement };
-    let fault_flag = fault.row().map_or(String::new(), |row| format!(" --fault {}", row.name));
-    let context = RunContext {
-        id: request.id.to_owned(),
-        device: SimDevice::NAME.to_owned(),
-        model: prediction.model.clone(),
-        seed,
-        stress: "sim".to_owned(),
-        replay: format!(
-            "vk-litmus run {} --device sim --instances {instances} --seed {seed}{fault_flag}",
-            request.file
-        ),
-        driver: Some(driver_record(identity)),
-        ..RunContext::default()
-    };
-    Ok(RunLine::new(test, &prediction.observables, &judgement, context))
+    Ok(RunLine { seconds: 0.0, ..line })
 }
 
 /// Returns the record of a device's driver.

@@ -58,9 +58,8 @@ pub fn find_contradiction(line: &RunLine) -> Option<String> {
 /// Returns true if the forbidden results of an inconclusive record are not evidence: those of a device that
 /// executes nothing, those of corrupt memory, and those next to dispatches that were not executed.
 pub(crate) fn has_invalid_results(line: &RunLine) -> bool {
-    let is = |reason: Reason| line.reason.as_deref() == Some(reason.name());
     let is_weak = line.detail.as_deref().and_then(weak_prefix).is_some();
-    is(Reason::NullDevice)
-        || is(Reason::CorruptMemory)
-        || is(Reason::NotExecuted) && (line.shader.is_some() || is_weak)
+    line.has_reason(Reason::NullDevice)
+        || line.has_reason(Reason::CorruptMemory)
+        || line.has_reason(Reason::NotExecuted) && (line.shader.is_some() || is_weak)
 }

@@ -1,13 +1,13 @@
 //! Construction of the published lines of predictions and judgements.
 
-use litmus::{Prediction, QuestionKind, Race, Test};
+use litmus::{Observable, Outcome, PredictedOutcome, Prediction, QuestionKind, Race, Test};
 
 use super::{
-    CHECK_SCHEMA, CheckLine, CheckOutcome, DriftRecord, DriverRecord, Executions, Hashes, HsaRun, LevelWord,
-    Query, RUN_SCHEMA, RaceWord, RunLine, RunOutcome, VerdictWord,
+    CHECK_SCHEMA, CheckLine, CheckOutcome, DriverRecord, Executions, Hashes, HsaRun, LevelWord, Query,
+    RUN_SCHEMA, RaceWord, RunLine, RunOutcome, VerdictWord,
 };
 use crate::answer::answer_question;
-use crate::judge::{Judgement, Reason, Verdict, is_missing_execution};
+use crate::judge::{Reason, is_missing_execution};
 use crate::portability::HsaComparison;
 use crate::state::state_from_outcome;
 
@@ -94,7 +94,7 @@ impl CheckLine {
 pub struct RunContext {
     /// Test id.
     pub id: String,
-    /// The name in the test's header, which [`RunLine::new`] fills in, or the entry point of a shader.
+    /// The name in the test's header, which [`RunLine::of_test`] fills in, or the entry point of a shader.
     pub name: String,
     /// Name of the device.
     pub device: String,
@@ -144,19 +144,6 @@ impl LineVerdict {
     }
 }
 
-impl From<&Judgement> for LineVerdict {
-    fn from(judgement: &Judgement) -> LineVerdict {
-        let (verdict, reason) = match judgement.verdict {
-            Verdict::Conforms => (VerdictWord::Conforms, None),
-            Verdict::Violates => (VerdictWord::Violates, None),
-            Verdict::Undefined => (VerdictWord::Undefined, None),
-            Verdict::Inconclusive(reason) => (VerdictWord::Inconclusive, Some(reason.name().to_owned())),
-            Verdict::Skipped => (VerdictWord::Skipped, judgement.detail.clone()),
-        };
-        LineVerdict { verdict, reason, detail: judgement.detail.clone(), exercised: judgement.exercised }
-    }
-}
-
 impl HsaRun {
     /// Builds HSA's part of the line for the lowered program `test`; in `passed` instances, every `await` read its
     /// value.
@@ -179,18 +166,14 @@ impl HsaRun {
 }
 
 impl RunLine {
-    /// Builds the fields that the line of every kind of run has; the others are empty.
-    pub fn with_verdict(verdict: LineVerdict, context: RunContext) -> RunLine {
+    /// Builds the fields that the line of every kind of run has, without a verdict; the others are empty.
+    pub fn of_run(context: RunContext) -> RunLine {
         RunLine {
             schema: RUN_SCHEMA.to_owned(),
             id: context.id,
             name: context.name,
             device: context.device,
             model: context.model,
-            verdict: verdict.verdict,
-            reason: verdict.reason,
-            detail: verdict.detail,
-            exercised: verdict.exercised,
             seed: context.seed,
             stress: context.stress,
             replay: context.replay,
@@ -201,51 +184,47 @@ impl RunLine {
         }
     }
 
-    /// Builds the line of a judgement on `test`, whose rows list `observables`.
-    pub fn new(
-        test: &Test,
-        observables: &[litmus::Observable],
-        judgement: &Judgement,
-        context: RunContext,
-    ) -> RunLine {
+    /// Builds the line of a run of `test`, without a verdict and counts.
+    pub fn of_test(test: &Test, context: RunContext) -> RunLine {
         RunLine {
             name: test.name.clone(),
-            race: judgement.race.map(RaceWord::from),
-            instances: judgement.instances,
-            interleaved: judgement.interleaved,
-            not_executed: judgement.not_executed,
-            unresolved: judgement.unresolved,
-            repeated: judgement.repeated,
-            seconds: judgement.seconds,
-            batches: judgement.batches,
-            outcomes: judgement
-                .rows
-                .iter()
-                .map(|row| RunOutcome {
-                    state: state_from_outcome(test, observables, &row.outcome),
-                    count: row.count,
-                    batches: row.batches,
-                    parts: Vec::new(),
-                    allowed: row.predicted.allowed,
-                    weak: row.predicted.weak,
-                    filtered: row.predicted.filtered,
-                    thin_air: row.predicted.thin_air,
-                    witness: test
-                        .question
-                        .as_ref()
-                        .map(|question| row.outcome.meets_condition(test, observables, &question.condition)),
-                    hsa: None,
-                })
-                .collect(),
-            unexpected: judgement.unexpected.clone(),
-            drift: judgement.drift.as_ref().map(|drift| DriftRecord {
-                state: state_from_outcome(test, observables, &drift.outcome),
-                earlier: drift.earlier,
-                later: drift.later,
-                p: drift.p,
-            }),
             question: test.question.as_ref().map(|question| question.to_text(test)),
-            ..RunLine::with_verdict(judgement.into(), context)
+            ..RunLine::of_run(context)
+        }
+    }
+
+    /// Returns the line with this verdict.
+    pub fn with_verdict(self, verdict: LineVerdict) -> RunLine {
+        let LineVerdict { verdict, reason, detail, exercised } = verdict;
+        RunLine { verdict, reason, detail, exercised, ..self }
+    }
+
+    /// Returns true if this is the reason of its verdict.
+    pub fn has_reason(&self, reason: Reason) -> bool {
+        self.reason.as_deref() == Some(reason.name())
+    }
+}
+
+impl RunOutcome {
+    /// Builds the row of a predicted outcome of `test`, without counts.
+    pub(crate) fn new(
+        test: &Test,
+        observables: &[Observable],
+        outcome: &Outcome,
+        predicted: &PredictedOutcome,
+    ) -> RunOutcome {
+        let question = test.question.as_ref();
+        RunOutcome {
+            state: state_from_outcome(test, observables, outcome),
+            count: 0,
+            batches: None,
+            parts: Vec::new(),
+            allowed: predicted.allowed,
+            weak: predicted.weak,
+            filtered: predicted.filtered,
+            thin_air: predicted.thin_air,
+            witness: question.map(|question| outcome.meets_condition(test, observables, &question.condition)),
+            hsa: None,
         }
     }
 }

@@ -73,7 +73,7 @@ pub fn format_block(line: &RunLine) -> String {
         })
         .chain(line.unexpected.iter().filter(|u| u.count > 0).map(|u| (u.count, false, format_raw(u))))
         .collect();
-    if line.reason.as_deref() == Some(Reason::Missing.name()) {
+    if line.has_reason(Reason::Missing) {
         return format!(
             "% {} on {}: missing: no verdict %\n\n",
             escape::escape_line(&line.id),

@@ -33,7 +33,7 @@ impl<W: Write> RunWriter for JunitRunWriter<W> {
     fn write_verdict(&mut self, line: &RunLine) -> io::Result<()> {
         let is_failure = match line.verdict {
             VerdictWord::Violates => true,
-            VerdictWord::Inconclusive => line.reason.as_deref() != Some(Reason::NotExercised.name()),
+            VerdictWord::Inconclusive => !line.has_reason(Reason::NotExercised),
             VerdictWord::Conforms | VerdictWord::Undefined | VerdictWord::Skipped => {
                 line.broken_claim().is_some()
             }
@@ -140,7 +140,7 @@ fn test_case(line: &RunLine, effect: ExitEffect) -> TestCase {
     let escape_field =
         |what: &Option<String>| escape::escape_line(what.as_deref().unwrap_or_default()).into_owned();
     let (reason, detail) = (escape_field(&line.reason), escape_field(&line.detail));
-    let is_unexercised = line.reason.as_deref() == Some(Reason::NotExercised.name());
+    let is_unexercised = line.has_reason(Reason::NotExercised);
     let mut status = match (effect, line.verdict) {
         (ExitEffect::Fails, VerdictWord::Inconclusive)
             if !is_unexercised && line.broken_claim().is_none() =>

@@ -446,7 +446,7 @@ pub fn format_summary(lines: &[RunLine]) -> String {
     let unexercised = lines.iter().filter(|line| line.reason.as_deref() == Some("not exercised")).count();
     let instances = lines.iter().fold(0, |sum: u64, line| sum.saturating_add(line.instances));
     let time: f64 = lines.iter().map(|line| line.seconds).sum();
-    let missing = lines.iter().filter(|line| line.reason.as_deref() == Some(Reason::Missing.name())).count();
+    let missing = lines.iter().filter(|line| line.has_reason(Reason::Missing)).count();
     let weak = lines.iter().filter(|line| crate::judge::is_weak_violation(line)).count();
     let weak = crate::describe_weak_violations(weak, number(VerdictWord::Violates));
     let lost = if missing > 0 { format!(", {missing} MISSING") } else { String::new() };

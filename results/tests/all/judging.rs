@@ -3,8 +3,8 @@
 use crate::fixture::{Synchronization, observation, outcome, prediction, store_buffering};
 use litmus::{Observation, Prediction, Race};
 use results::judge::find_contradiction;
-use results::wire::{RaceWord, RunLine, ShaderRun, UnexpectedValues, VerdictWord};
-use results::{Ending, Evidence, EvidenceCheck, Reason, Twin, Verdict, judge, weigh_violation};
+use results::wire::{LineVerdict, RaceWord, RunContext, RunLine, ShaderRun, UnexpectedValues, VerdictWord};
+use results::{Ending, Evidence, EvidenceCheck, Twin, judge, weigh_violation};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -40,6 +40,7 @@ struct Case {
     serial: bool,
 
     verdict: String,
+    reason: Option<String>,
     /// The whole detail.
     is: Option<String>,
     /// Parts of the detail, the first at its start or anywhere, the last at its end.
@@ -146,7 +147,7 @@ fn each_case_has_its_verdict() {
             }
         });
         let twin = case.twin.as_ref().map(|twin| (twin.seen.observation(twin.counts), twin.early_reads));
-        let judgement = judge(&Evidence {
+        let evidence = Evidence {
             test: &test,
             prediction: &prediction,
             observation: &observed,
@@ -156,29 +157,31 @@ fn each_case_has_its_verdict() {
                 .map(|(observation, early_reads)| Twin { observation, early_reads: *early_reads }),
             explaining_limit: case.limit.as_deref(),
             is_stage_serial: case.serial,
-        });
+        };
+        let line = judge(&evidence, RunContext::default());
         let why = &case.why;
-        assert_eq!(format!("{:?}", judgement.verdict), case.verdict, "{why}: {judgement:?}");
+        assert_eq!(line.verdict.name(), case.verdict, "{why}: {line:?}");
+        assert_eq!(line.reason, case.reason, "{why}: {line:?}");
         if case.is.is_some() {
-            assert_eq!(judgement.detail, case.is, "{why}");
+            assert_eq!(line.detail, case.is, "{why}");
         }
         if let Some(parts) = &case.detail {
-            let detail = judgement.detail.as_ref().unwrap_or_else(|| panic!("{why}: no detail"));
+            let detail = line.detail.as_ref().unwrap_or_else(|| panic!("{why}: no detail"));
             assert!(parts.iter().all(|part| detail.contains(part)), "{why}: {detail}");
             assert!(
                 parts.len() < 2 || detail.starts_with(&parts[0]) && detail.ends_with(&parts[1]),
                 "{detail}"
             );
         }
-        let rows: Vec<u64> = judgement.rows.iter().map(|row| row.count).collect();
-        let raw: Vec<Vec<u64>> = judgement.unexpected.iter().map(|values| values.raw.clone()).collect();
+        let rows: Vec<u64> = line.outcomes.iter().map(|row| row.count).collect();
+        let raw: Vec<Vec<u64>> = line.unexpected.iter().map(|values| values.raw.clone()).collect();
         assert_eq!(case.rows.as_ref().unwrap_or(&rows), &rows, "{why}");
         assert_eq!(case.unexpected.as_ref().unwrap_or(&raw), &raw, "{why}");
-        assert_eq!(case.exercised.unwrap_or(judgement.exercised), judgement.exercised, "{why}");
+        assert_eq!(case.exercised.unwrap_or(line.exercised), line.exercised, "{why}");
         for (expected, found) in [
-            (case.interleaved, judgement.interleaved),
-            (case.instances, judgement.instances),
-            (case.unresolved, judgement.unresolved),
+            (case.interleaved, line.interleaved),
+            (case.instances, line.instances),
+            (case.unresolved, line.unresolved),
         ] {
             assert_eq!(expected.unwrap_or(found), found, "{why}");
         }
@@ -191,17 +194,19 @@ fn each_case_has_its_verdict() {
 fn missing_results_weaken_a_violation() {
     let weak = "weak evidence (2 dispatches wrote nothing): x=7 seen";
     for (missing, checked, verdict, detail) in [
-        (None, EvidenceCheck::OwnReceipt, Verdict::Violates, "x=7 seen"),
-        (None, EvidenceCheck::NeighbourReceipts, Verdict::Violates, "x=7 seen"),
-        (Some("2 dispatches wrote nothing"), EvidenceCheck::OwnReceipt, Verdict::Violates, weak),
+        (None, EvidenceCheck::OwnReceipt, VerdictWord::Violates, "x=7 seen"),
+        (None, EvidenceCheck::NeighbourReceipts, VerdictWord::Violates, "x=7 seen"),
+        (Some("2 dispatches wrote nothing"), EvidenceCheck::OwnReceipt, VerdictWord::Violates, weak),
         (
             Some("2 dispatches wrote nothing"),
             EvidenceCheck::NeighbourReceipts,
-            Verdict::Inconclusive(Reason::NotExecuted),
+            VerdictWord::Inconclusive,
             weak,
         ),
     ] {
-        assert_eq!(weigh_violation("x=7 seen", missing, checked), (verdict, detail.to_owned()));
+        let weighed = weigh_violation("x=7 seen", missing, checked);
+        let reason = (verdict == VerdictWord::Inconclusive).then(|| "not executed".to_owned());
+        assert_eq!(weighed, LineVerdict { reason, ..LineVerdict::new(verdict, detail.to_owned()) });
     }
     // A record of such a shader can be read again; a record of a litmus test would hide a violation.
     let record = |shader| RunLine {

@@ -2,10 +2,10 @@
 
 use litmus::{Observation, Race};
 use results::wire::{
-    CheckContext, CheckLine, DeviceRecord, DriverRecord, EnvironmentRecord, Hashes, ModelRecord, PLAN_SCHEMA,
-    PlanRecord, RaceWord, RejectedLine, RunContext, RunLine, TestRecord,
+    CheckContext, CheckLine, DeviceRecord, DriverRecord, EnvironmentRecord, Hashes, LineVerdict, ModelRecord,
+    PLAN_SCHEMA, PlanRecord, RaceWord, RejectedLine, RunContext, RunLine, TestRecord,
 };
-use results::{Ending, Evidence, Judgement, judge};
+use results::{Ending, Evidence, judge};
 
 use crate::fixture::{Synchronization, observation, outcome, prediction, store_buffering};
 
@@ -54,7 +54,7 @@ pub fn run_lines() -> Vec<RunLine> {
     let mut lines: Vec<RunLine> = cases
         .iter()
         .map(|(id, prediction, observation, ending)| {
-            let judgement = judge(&Evidence {
+            let evidence = Evidence {
                 test: &test,
                 prediction,
                 observation,
@@ -62,12 +62,12 @@ pub fn run_lines() -> Vec<RunLine> {
                 twin: None,
                 explaining_limit: None,
                 is_stage_serial: false,
-            });
-            RunLine::new(&test, &prediction.observables, &judgement, context(id))
+            };
+            judge(&evidence, context(id))
         })
         .collect();
-    let skipped = Judgement::skipped("sc1 across workgroups");
-    lines.push(RunLine::new(&test, &[], &skipped, context("classes/SB+sc1")));
+    let skipped = LineVerdict::skipped("sc1 across workgroups");
+    lines.push(RunLine::of_test(&test, context("classes/SB+sc1")).with_verdict(skipped));
     lines
 }
 

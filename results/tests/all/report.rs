@@ -347,14 +347,8 @@ fn the_conclusion_marks_weak_evidence() {
         let mut lines = run_lines();
         let violating = lines.iter_mut().filter(|line| line.verdict == VerdictWord::Violates);
         for line in violating.take(weak) {
-            line.detail = Some(
-                results::weigh_violation(
-                    "forbidden",
-                    Some("1 of 9 dispatches discarded"),
-                    EvidenceCheck::OwnReceipt,
-                )
-                .1,
-            );
+            let missing = Some("1 of 9 dispatches discarded");
+            line.detail = results::weigh_violation("forbidden", missing, EvidenceCheck::OwnReceipt).detail;
         }
         let text = results::conclusion::format_conclusions(&whole_plan(), &lines);
         let first = text.lines().next().unwrap().to_owned();

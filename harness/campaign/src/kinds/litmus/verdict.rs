@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use litmus::{Histogram, Observation, Overlap, Prediction, Test};
 use model::{Budget, PredictOptions, complete_prediction};
-use results::judge::OutcomeCount;
 use results::read::{MAX_INSTANCES_PER_DISPATCH, MAX_INSTANCES_PER_SECOND};
-use results::rejudge::{compare_with_hsa, verify_record};
-use results::wire::{Hashes, PartUnit, RunContext, RunLine, RunParts, SpreadRun};
-use results::{Ending, Evidence, Judgement, Reason, Twin, judge};
+use results::rejudge::{compare_with_hsa, outcome_from_state, verify_record};
+use results::wire::{Hashes, LineVerdict, PartUnit, RunContext, RunLine, RunOutcome, RunParts, SpreadRun};
+use results::{Ending, Evidence, Reason, Twin, judge};
 use runner::SpreadPart;
 use runner::pool::{Attempt, AttemptEnd, JobReport};
 use runner::wire::{JobResult, Snapshot, WireObservation};
@@ -168,7 +167,9 @@ fn is_excused(message: &str, is_racy: bool, has_mixed_stages: bool) -> bool {
 }
 
 pub fn skipped_line(run: &LitmusKind<'_>, cell: &DeviceTest, missing: &str) -> RunLine {
-    build_line(run, cell, &[], &Judgement::skipped(missing), RunFacts::default())
+    let test = &run.plan.tests[cell.test_index].judged_test;
+    let line = RunLine::of_test(test, run_context(run, cell, 0)).with_verdict(LineVerdict::skipped(missing));
+    with_comparisons(run, cell, &[], line)
 }
 
 /// Recomputes a recorded line from its counts and the prediction.
@@ -244,7 +245,7 @@ fn judged_line(run: &LitmusKind<'_>, cell: &DeviceTest, attempts: &CombinedAttem
     let bound = capabilities.loop_budget.filter(|_| shaders::has_loops(test));
     let bound = bound.map(|budget| format!("the device ends loops after {budget} iterations"));
     let observation = &attempts.observation;
-    let judgement = judge(&Evidence {
+    let evidence = Evidence {
         test,
         prediction,
         observation,
@@ -252,72 +253,49 @@ fn judged_line(run: &LitmusKind<'_>, cell: &DeviceTest, attempts: &CombinedAttem
         twin,
         explaining_limit: bound.as_deref(),
         is_stage_serial: attempts.serial_stage,
-    });
-    let facts = RunFacts {
+    };
+    let mut line = RunLine {
         memory: attempts.memory.clone(),
         counted_by_host: attempts.counted_by_host.clone(),
         spread: attempts.spread.as_ref().map(spread_run),
-        parts: attempts.observation.parts.clone(),
+        ..judge(&evidence, run_context(run, cell, observation.accounted_instances()))
     };
-    build_line(run, cell, &prediction.observables, &judgement, facts)
+    let unit = if run.options.repeats > 1 { PartUnit::Run } else { PartUnit::Part };
+    let counts = |row: &RunOutcome, part: &Histogram| {
+        let outcome = outcome_from_state(&row.state, test, &prediction.observables);
+        outcome.and_then(|outcome| part.counts.get(&outcome).copied()).unwrap_or_default()
+    };
+    // After a change of the stress, parts have no common rate.
+    let parts = &observation.parts;
+    if parts.len() >= MIN_PARTS && line.batches.is_none() && line.spread.is_none() {
+        line.parts = Some(RunParts { unit, instances: parts.iter().map(Histogram::total_count).collect() });
+        for row in &mut line.outcomes {
+            row.parts = parts.iter().map(|part| counts(row, part)).collect();
+        }
+    }
+    with_comparisons(run, cell, &prediction.observables, line)
 }
+
+/// Smallest number of parts from which a record lists them.
+const MIN_PARTS: usize = 3;
 
 fn spread_run(part: &SpreadPart) -> SpreadRun {
     let stress = part.stress.as_ref().and_then(|stress| stress.to_toml().ok()).unwrap_or_default();
     SpreadRun { first: part.first, second: part.second, weak: part.weak, stress }
 }
 
-/// Facts about a run that no verdict follows from.
-#[derive(Default)]
-struct RunFacts {
-    memory: Option<String>,
-    counted_by_host: Option<String>,
-    spread: Option<SpreadRun>,
-    parts: Vec<Histogram>,
-}
-
-/// Smallest number of parts from which a record lists them.
-const MIN_PARTS: usize = 3;
-
-/// Adds the counts of the parts to a line with the outcomes of `rows`. After a change of the stress, parts have no
-/// common rate.
-fn add_parts(line: &mut RunLine, rows: &[OutcomeCount], parts: &[Histogram], unit: PartUnit) {
-    if parts.len() < MIN_PARTS || line.batches.is_some() || line.spread.is_some() {
-        return;
-    }
-    line.parts = Some(RunParts { unit, instances: parts.iter().map(Histogram::total_count).collect() });
-    for (row, counted) in line.outcomes.iter_mut().zip(rows) {
-        let count = |part: &Histogram| part.counts.get(&counted.outcome).copied().unwrap_or_default();
-        row.parts = parts.iter().map(count).collect();
-    }
-}
-
-fn build_line(
-    run: &LitmusKind<'_>,
-    cell: &DeviceTest,
-    observables: &[litmus::Observable],
-    judgement: &Judgement,
-    facts: RunFacts,
-) -> RunLine {
+/// Returns the facts of a run, which had this many instances.
+fn run_context(run: &LitmusKind<'_>, cell: &DeviceTest, instances: u64) -> RunContext {
     let LitmusKind { plan, options, seed, .. } = *run;
     let item = &plan.tests[cell.test_index];
     let target = &plan.targets[cell.target_index];
-    let instances = options.instances.or(Some(judgement.instances).filter(|n| *n > 0));
+    let instances = options.instances.or(Some(instances).filter(|n| *n > 0));
     let argument = item.loaded.source.argument.as_str();
     let replay = replay_command(&[argument], target, seed, instances, &options.replay_flags());
     let context = line_context(target, &cell.model, seed, replay);
     let hashes =
         Hashes { test: item.hash.clone(), kernel: cell.kernel_hash.clone(), ..context.hashes.clone() };
-    let context = RunContext { id: item.loaded.source.id.clone(), hashes, ..context };
-    let mut line = RunLine {
-        memory: facts.memory,
-        counted_by_host: facts.counted_by_host,
-        spread: facts.spread,
-        ..RunLine::new(&item.judged_test, observables, judgement, context)
-    };
-    let unit = if options.repeats > 1 { PartUnit::Run } else { PartUnit::Part };
-    add_parts(&mut line, &judgement.rows, &facts.parts, unit);
-    with_comparisons(run, cell, observables, line)
+    RunContext { id: item.loaded.source.id.clone(), hashes, ..context }
 }
 
 /// Adds HSA's answers and the mutants of the test to a line.

@@ -446,6 +446,6 @@ fn build_line(
         outcomes: if is_skipped { Vec::new() } else { count_outcomes(test, observations) },
         progress,
         question: test.question.as_ref().map(|question| question.to_text(test)),
-        ..RunLine::with_verdict(fields, context)
+        ..RunLine::of_run(context).with_verdict(fields)
     }
 }

@@ -11,7 +11,7 @@ use results::wire::{
     ClaimRecord, ContentRecord, Hashes, LineVerdict, RaceWord, RunContext, RunLine, RunOutcome, ShaderBuffer,
     ShaderRun, UnexpectedValues, VerdictWord,
 };
-use results::{Ending, EvidenceCheck, Reason, Verdict, weigh_violation};
+use results::{Ending, EvidenceCheck, Reason, weigh_violation};
 use runner::pool::{Attempt, AttemptEnd, JobReport};
 use runner::shader::{Answer, Content, ShaderObservations};
 
@@ -130,11 +130,7 @@ fn derive_verdict(
                     .to_owned()
             })),
         };
-        let (verdict, detail) = weigh_violation(&what, missing.as_deref(), EvidenceCheck::NeighbourReceipts);
-        return match verdict {
-            Verdict::Inconclusive(reason) => LineVerdict::inconclusive(reason, detail),
-            _ => LineVerdict::new(VerdictWord::Violates, detail),
-        };
+        return weigh_violation(&what, missing.as_deref(), EvidenceCheck::NeighbourReceipts);
     }
     if let Some((reason, why)) = ending.and_then(Ending::failure) {
         return LineVerdict::inconclusive(reason, why.to_owned());
@@ -424,6 +420,6 @@ fn build_line(
             notes: shader.notes.clone(),
         }),
         question: shader.claim.as_ref().map(|claim| format!("forall ({})", claim.text)),
-        ..RunLine::with_verdict(verdict, context)
+        ..RunLine::of_run(context).with_verdict(verdict)
     }
 }

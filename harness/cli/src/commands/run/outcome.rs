@@ -62,14 +62,13 @@ pub(super) fn changed_files_outcome(ended: &RunResult, arguments: &Run) -> Outco
 /// Returns the effect of a verdict on the exit code.
 fn exit_effect(line: &RunLine, arguments: &Run, expected: &RunExpectations) -> ExitEffect {
     let triage = expected.triage(line);
-    let has_reason = |reason: Reason| line.reason.as_deref() == Some(reason.name());
     let fails = triage.is_unmet()
         || line.broken_claim().is_some()
         || !triage.is_excused()
             && match line.verdict {
                 VerdictWord::Violates => true,
-                VerdictWord::Inconclusive if has_reason(Reason::NotExercised) => arguments.strict,
-                VerdictWord::Inconclusive => !(arguments.allow_unfinished && has_reason(Reason::NoTime)),
+                VerdictWord::Inconclusive if line.has_reason(Reason::NotExercised) => arguments.strict,
+                VerdictWord::Inconclusive => !(arguments.allow_unfinished && line.has_reason(Reason::NoTime)),
                 VerdictWord::Undefined => is_undefined_shader(line, arguments),
                 VerdictWord::Conforms | VerdictWord::Skipped => false,
             };
@@ -144,12 +143,10 @@ pub(super) fn judgement_outcome(
                 weak += usize::from(results::is_weak_violation(line));
                 outcome.escalate_to(Outcome::RuleBroken);
             }
-            VerdictWord::Inconclusive if line.reason.as_deref() == Some(Reason::NotExercised.name()) => {
+            VerdictWord::Inconclusive if line.has_reason(Reason::NotExercised) => {
                 unexercised.push(line);
             }
-            VerdictWord::Inconclusive
-                if arguments.allow_unfinished && line.reason.as_deref() == Some(Reason::NoTime.name()) =>
-            {
+            VerdictWord::Inconclusive if arguments.allow_unfinished && line.has_reason(Reason::NoTime) => {
                 unfinished += 1;
             }
             VerdictWord::Inconclusive => {
