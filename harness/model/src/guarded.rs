@@ -10,14 +10,13 @@
 //! "BMC for Weak Memory Models: Relation Analysis for Compact SMT Encodings", CAV 2019), with guards.
 //!
 //! Closures are encoded from below: they contain at least the implied pairs, which suffices where only the lower bound
-//! of a node matters. Others have a bit for paths of 1, 2, 4, … steps. Races, the question and the loop bound are
-//! assumptions on one incremental solver. What is not supported here, such as subgroup operations and conditional
-//! control barriers, is left to the other strategies. So are answers that need values out of thin air.
+//! of a node matters. Others have a bit for paths of 1, 2, 4, … steps. Races, the question, the loop bound and each
+//! listed outcome are assumptions on one incremental solver. What is not supported here, such as subgroup operations and
+//! conditional control barriers, is left to the search. So are answers that need values out of thin air.
 
 mod coherence;
 mod encoding;
 mod finals;
-mod goal_query;
 mod orders;
 mod program;
 
@@ -25,13 +24,14 @@ use std::rc::Rc;
 
 #[cfg(feature = "testing")]
 use litmus::Race;
-use litmus::{LocationId, Observable, ResolvedCondition, Test, ThreadId};
+#[cfg(feature = "testing")]
+use litmus::Test;
+use litmus::{Condition, LocationId, Outcome, ResolvedCondition, ThreadId, Value};
 #[cfg(feature = "testing")]
 use solver::Budget;
-use solver::{Bit, BudgetTracker, Circuit, CircuitSolver};
+use solver::{Bit, BitVector, BudgetTracker, CircuitSolver};
 
 use self::encoding::GuardedEncoding;
-pub(crate) use self::goal_query::{GoalEvidence, SkeletonEncoding};
 use self::program::GuardedProgram;
 #[cfg(feature = "testing")]
 use crate::Model;
@@ -39,8 +39,8 @@ use crate::PredictError;
 use crate::bounded_test::BoundedTest;
 use crate::flags::Flags;
 use crate::matrix::{Matrix, with_smallest_matrix};
-use crate::outcome_collector::Findings;
-use crate::path::unroll::{PossibleValues, ValueSet};
+use crate::outcome_collector::{Findings, MAX_LISTED_OUTCOMES, OutcomeStatus, OutcomeTable};
+use crate::path::unroll::{PossibleValues, ValueSet, to_constant};
 use crate::prepared::PreparedPlan;
 use crate::skeleton::{Owner, Tags};
 use crate::symmetry::{ThreadSwap, find_swaps};
@@ -50,31 +50,28 @@ const MAX_EXACT_ROUNDS: usize = 20;
 
 /// Decides races and the question of a test; `None` if that is not possible here.
 ///
-/// Outcomes are not listed. A search that was cut short has the findings so far.
+/// With a table, its outcomes are decided too, or all outcomes are added if it is not fixed. A search that was cut short
+/// has the findings so far.
 pub(crate) fn decide_program(
     bounded: BoundedTest<'_>,
+    outcomes: Option<OutcomeTable>,
     tracker: &BudgetTracker<'_>,
 ) -> Result<Option<Findings>, PredictError> {
-    let BoundedTest { test, compiled, observables, semantic, unroll } = bounded;
     if tracker.is_exhausted() {
         return Ok(None);
     }
-    let initial = |index| ValueSet::Few([test.initial_value(LocationId(index as u16), 0).0].into());
-    let possible = (0..test.locations.len()).map(initial).collect();
-    let fitted = fit_values(possible, tracker, |possible, circuit| {
-        GuardedProgram::new(test, observables, semantic, unroll, possible, circuit)
-    })?;
-    let Some((program, solver)) = fitted else { return Ok(None) };
+    let Some((program, solver)) = fit_values(bounded, tracker)? else { return Ok(None) };
     let program = Rc::new(program);
     // Runs that do not end have no final values of memory, which a filter may name.
-    if test.filter.is_some() && program.ended != Bit::TRUE {
+    if bounded.test.filter.is_some() && program.ended != Bit::TRUE {
         return Ok(None);
     }
-    let prepared = compiled.prepare_plan(&program.skeleton).with_missing_events();
-    let swaps = find_swaps(test, semantic);
+    let prepared = bounded.compiled.prepare_plan(&program.skeleton).with_missing_events();
+    let mut findings = Findings { unlisted: outcomes.is_none(), ..Findings::default() };
+    findings.outcomes = outcomes.unwrap_or_default();
     with_smallest_matrix!(program.skeleton.len(), M => {
         match GuardedEncoding::<M>::new(program.clone(), &prepared, solver)? {
-            Some(encoding) => Ok(find_answers(test, observables, &program, &prepared, &swaps, encoding)),
+            Some(encoding) => Ok(find_answers(bounded, &program, &prepared, encoding, findings)),
             None => Ok(None),
         }
     })
@@ -84,15 +81,18 @@ pub(crate) fn decide_program(
 ///
 /// The values flow from writes to reads until nothing changes. Only a value that depends on itself may come from
 /// elsewhere, and such a read returns any value.
-fn fit_values<'t, E>(
-    sets: Vec<ValueSet>,
+fn fit_values<'t>(
+    bounded: BoundedTest<'_>,
     tracker: &'t BudgetTracker<'t>,
-    mut build: impl FnMut(&PossibleValues, &mut Circuit) -> Result<Option<GuardedProgram>, E>,
-) -> Result<Option<(GuardedProgram, CircuitSolver<'t>)>, E> {
+) -> Result<Option<(GuardedProgram, CircuitSolver<'t>)>, PredictError> {
+    let initial = |index| ValueSet::Few([bounded.test.initial_value(LocationId(index as u16), 0).0].into());
+    let sets = (0..bounded.test.locations.len()).map(initial).collect();
     let mut possible = PossibleValues { sets, ignores_branches: true };
     for round in 0.. {
         let mut solver = CircuitSolver::new(tracker);
-        let Some(program) = build(&possible, &mut solver.circuit)? else { return Ok(None) };
+        let Some(program) = GuardedProgram::new(bounded, &possible, &mut solver.circuit)? else {
+            return Ok(None);
+        };
         if !possible.ignores_branches {
             return Ok(Some((program, solver)));
         }
@@ -101,12 +101,9 @@ fn fit_values<'t, E>(
     Ok(None)
 }
 
-/// Steps of the attempts with the encoding of all paths. The first ones cost a tenth of a second at most, later ones, which
-/// resolve conflicts, up to a hundred times as much.
-const ENCODING_STEPS: [u64; 3] = [10_000, 56_000, 400_000];
-
-/// Steps of the searches path by path that follow these attempts.
-const SEARCH_STEPS: [u64; 3] = [20_000, 200_000, 8_000_000];
+/// Steps of the first attempt with the encoding of all paths, and of the search path by path that follows it.
+const FIRST_ENCODING_STEPS: u64 = 100_000;
+const FIRST_SEARCH_STEPS: u64 = 20_000;
 
 /// Steps of the solver that take about as long as one step of a search.
 const SOLVER_STEPS_PER_STEP: u64 = 64;
@@ -116,7 +113,7 @@ const SOLVER_STEPS_PER_STEP: u64 = 64;
 const ENCODED_FIRST: std::ops::RangeInclusive<usize> = 24..=150;
 
 /// Decides a test of about this number of events by the encoding of all paths and by the search path by path, which get
-/// growing shares of the budget in turn.
+/// a small and then a large share of the budget in turn.
 ///
 /// The first complete answer counts. If the loop bound cuts off runs of the encoding, the search has one turn before, since
 /// its reductions may cover all lengths of a loop.
@@ -126,53 +123,48 @@ pub(crate) fn decide_in_turns(
     events: usize,
     tracker: &BudgetTracker<'_>,
 ) -> Result<Findings, PredictError> {
-    let mut turns =
-        ENCODING_STEPS.into_iter().zip(SEARCH_STEPS).chain(std::iter::repeat((u64::MAX, u64::MAX)));
     let mut partial = Findings { unlisted: true, timed_out: true, ..Findings::default() };
-    let mut bounded: Option<Findings> = None;
-    let (mut is_searchable, mut is_encodable) = (true, true);
-    let mut is_first_turn = true;
-    loop {
-        let (encoding_steps, search_steps) = turns.next().unwrap_or((u64::MAX, u64::MAX));
-        if is_encodable && (!is_first_turn || ENCODED_FIRST.contains(&events)) {
-            let steps = if is_searchable { encoding_steps } else { u64::MAX };
-            let limit = tracker.remaining().with_step_limit(steps);
-            let encoding_tracker = BudgetTracker::new(limit);
-            let decided = encode(&encoding_tracker)?;
-            tracker.spend(encoding_tracker.spent_steps() / SOLVER_STEPS_PER_STEP);
-            match decided {
-                Some(found) if !found.timed_out => match is_first_turn && !found.is_unbounded() {
-                    true => bounded = Some(found),
-                    false => return Ok(found),
-                },
-                Some(found) => partial.add_definite(&found),
-                // The search gives the reason if it cannot decide the test either.
-                None => (is_encodable, is_searchable) = (false, true),
-            }
+    // The search for at most these steps; the encoding needs no list of paths.
+    let search_for = |steps: u64| match tracker.attempt(steps, search) {
+        Err(PredictError::TooManyPaths { .. }) => {
+            Ok(Findings { unlisted: true, timed_out: true, ..Findings::default() })
         }
-        is_first_turn = false;
-        if tracker.is_exhausted() {
-            return Ok(bounded.unwrap_or(partial));
+        found => found,
+    };
+    if !ENCODED_FIRST.contains(&events) {
+        let found = search_for(FIRST_SEARCH_STEPS)?;
+        if !found.timed_out {
+            return Ok(found);
         }
-        if is_searchable {
-            let steps = if is_encodable { search_steps } else { u64::MAX };
-            match tracker.attempt(steps, search) {
-                Ok(found) if !found.timed_out => return Ok(found),
-                Ok(mut found) => {
-                    found.add_definite(&partial);
-                    partial = found;
-                }
-                Err(PredictError::TooManyPaths { .. }) if is_encodable => is_searchable = false,
-                Err(error) => return Err(error),
-            }
+        partial.add_definite(&found);
+    }
+    for (encoding_steps, search_steps) in [(FIRST_ENCODING_STEPS, FIRST_SEARCH_STEPS), (u64::MAX, u64::MAX)] {
+        let encoding_tracker = BudgetTracker::new(tracker.remaining().with_step_limit(encoding_steps));
+        let encoded = encode(&encoding_tracker)?;
+        tracker.spend(encoding_tracker.spent_steps() / SOLVER_STEPS_PER_STEP);
+        let Some(encoded) = encoded else {
+            // The search gives the reason if it cannot decide the test either.
+            let mut found = search(tracker)?;
+            found.add_definite(&partial);
+            return Ok(found);
+        };
+        if encoded.is_unbounded() {
+            return Ok(encoded);
         }
-        if let Some(bounded) = bounded.take() {
-            return Ok(bounded);
+        partial.add_definite(&encoded);
+        if tracker.is_exhausted() && encoded.timed_out {
+            break;
         }
-        if tracker.is_exhausted() {
-            return Ok(partial);
+        let found = search_for(search_steps)?;
+        if !found.timed_out {
+            return Ok(found);
+        }
+        partial.add_definite(&found);
+        if !encoded.timed_out {
+            return Ok(encoded);
         }
     }
+    Ok(partial)
 }
 
 /// The answers of the encoding of a whole program.
@@ -204,7 +196,7 @@ pub fn decide_by_encoding(
     let compiled = model.model_plans_for(test)?;
     let observables = test.observables();
     let bounded = BoundedTest::new(test, model, &compiled, &observables, unroll.max(1));
-    let found = decide_program(bounded, &tracker)?;
+    let found = decide_program(bounded, None, &tracker)?;
     Ok(found.filter(|found| !found.timed_out).map(|found| EncodedAnswer {
         race: found.race(),
         can_meet_condition: found.has_match,
@@ -263,45 +255,114 @@ impl Symmetry {
 
 /// Answers all questions about the program; `None` if an answer needs values out of thin air.
 fn find_answers<M: Matrix>(
-    test: &Test,
-    observables: &[Observable],
+    bounded: BoundedTest<'_>,
     program: &GuardedProgram,
     prepared: &PreparedPlan,
-    swaps: &[ThreadSwap],
     mut encoding: GuardedEncoding<'_, M>,
+    mut findings: Findings,
 ) -> Option<Findings> {
-    let Symmetry { all, of_condition } = Symmetry::new(swaps, program, &mut encoding);
-    let mut findings = Findings { unlisted: true, ..Findings::default() };
-    let resolved = |condition| ResolvedCondition::new(test, observables, condition);
-    let filter = test.filter.as_ref().map_or(Bit::TRUE, |filter| encoding.condition_bit(&resolved(filter)));
-    let mut timed_out = false;
-    let mut is_possible = |encoding: &mut GuardedEncoding<'_, M>, goal: &[Bit]| {
-        let found = encoding.find_execution(goal);
-        timed_out |= found == Some(None);
-        Some(found?.unwrap_or(false))
+    let BoundedTest { test, observables, semantic, .. } = bounded;
+    if findings.outcomes.is_fixed {
+        return decide_outcomes(program, &mut encoding, &mut findings).map(|()| findings);
+    }
+    let Symmetry { all, of_condition } = Symmetry::new(&find_swaps(test, semantic), program, &mut encoding);
+    let mut condition_bit = |condition: Option<&Condition>| match condition {
+        Some(condition) => encoding.condition_bit(&ResolvedCondition::new(test, observables, condition)),
+        None => Bit::TRUE,
     };
-    if is_possible(&mut encoding, &[all])? {
+    let filter = condition_bit(test.filter.as_ref());
+    let holds = condition_bit(test.question.as_ref().map(|question| &question.condition));
+    // Each execution that is found answers the question too.
+    let is_possible = |encoding: &mut GuardedEncoding<'_, M>, findings: &mut Findings, goal: &[Bit]| {
+        let found = encoding.find_execution(goal)?;
+        if found == Some(true) {
+            let assignment = encoding.solver.assignment();
+            let is_answer = assignment.bit(program.ended) && assignment.bit(filter);
+            findings.has_match |= is_answer && assignment.bit(holds);
+            findings.has_mismatch |= is_answer && !assignment.bit(holds);
+        }
+        findings.timed_out |= found.is_none();
+        Some(found == Some(true))
+    };
+    if is_possible(&mut encoding, &mut findings, &[all])? {
         findings.path_combinations = 1;
         for (axiom, raised) in encoding.flags.clone() {
             let mut flags = Flags::default();
             flags.raise_axiom(&prepared.plan.axioms[axiom]);
-            if findings.raised.lacks_any_of(flags) && is_possible(&mut encoding, &[all, filter, raised])? {
+            if findings.raised.lacks_any_of(flags)
+                && is_possible(&mut encoding, &mut findings, &[all, filter, raised])?
+            {
                 findings.raise_flags(flags, false);
             }
         }
-        if let Some(question) = &test.question {
-            let holds = encoding.condition_bit(&resolved(&question.condition));
-            let ended = program.ended;
-            findings.has_match = is_possible(&mut encoding, &[of_condition, ended, filter, holds])?;
-            findings.has_mismatch = is_possible(&mut encoding, &[of_condition, ended, filter, !holds])?;
-        } else {
-            let holds = is_possible(&mut encoding, &[all, program.ended, filter])?;
-            findings.has_match = holds;
+        if !findings.has_match {
+            is_possible(&mut encoding, &mut findings, &[of_condition, program.ended, filter, holds])?;
         }
-        if is_possible(&mut encoding, &[all, program.cut])? {
+        if !findings.has_mismatch {
+            is_possible(&mut encoding, &mut findings, &[of_condition, program.ended, filter, !holds])?;
+        }
+        if is_possible(&mut encoding, &mut findings, &[all, program.cut])? {
             findings.truncated_combinations = 1;
         }
+        if !findings.unlisted {
+            list_outcomes(program, &mut encoding, &mut findings)?;
+        }
     }
-    findings.timed_out = timed_out;
     Some(findings)
+}
+
+/// Adds the outcomes of all executions, each by one call of the solver; `None` if some need values out of thin air.
+///
+/// If the budget ends, or they are too many, they count as not listed.
+fn list_outcomes<M: Matrix>(
+    program: &GuardedProgram,
+    encoding: &mut GuardedEncoding<'_, M>,
+    findings: &mut Findings,
+) -> Option<()> {
+    // The blocking clauses hold under an assumption, which later queries do not make.
+    let blocking = encoding.solver.circuit.input();
+    let finals: Vec<BitVector> = encoding.final_values().collect();
+    while findings.outcomes.allowed_count() < MAX_LISTED_OUTCOMES {
+        match encoding.find_execution(&[program.ended, blocking])? {
+            Some(false) => return Some(()),
+            None => break,
+            Some(true) => {}
+        }
+        let assignment = encoding.solver.assignment();
+        let values: Vec<Value> = finals.iter().map(|value| Value(assignment.number(value) as u64)).collect();
+        let mut clause = vec![!blocking];
+        for (value, number) in finals.iter().zip(&values) {
+            clause.push(!encoding.solver.circuit.equals(value, &to_constant(*number)));
+        }
+        encoding.solver.require_any(&clause);
+        findings.outcomes.record_allowed(Outcome(values), false);
+    }
+    findings.unlisted = true;
+    Some(())
+}
+
+/// Finds the allowed ones of the given outcomes; `None` if some need values out of thin air.
+fn decide_outcomes<M: Matrix>(
+    program: &GuardedProgram,
+    encoding: &mut GuardedEncoding<'_, M>,
+    findings: &mut Findings,
+) -> Option<()> {
+    let open = findings.outcomes.iter().filter(|(_, status)| *status != OutcomeStatus::Allowed);
+    let open: Vec<Outcome> = open.map(|(outcome, _)| outcome.clone()).collect();
+    findings.truncated_combinations = u64::from(encoding.find_execution(&[program.cut])? != Some(false));
+    for outcome in open {
+        let mut goal = vec![program.ended];
+        for (value, wanted) in encoding.final_values().collect::<Vec<_>>().iter().zip(&outcome.0) {
+            goal.push(encoding.solver.circuit.equals(value, &to_constant(*wanted)));
+        }
+        match encoding.find_execution(&goal)? {
+            Some(true) => findings.outcomes.record_allowed(outcome, false),
+            Some(false) => {}
+            None => {
+                findings.timed_out = true;
+                break;
+            }
+        }
+    }
+    Some(())
 }

@@ -7,8 +7,8 @@
 //! The control-flow paths of the threads (`path`) combine to event structures (`skeleton`): events, and the
 //! relations that the program alone decides. The model's plan is evaluated on an event structure to lower and
 //! upper bounds of every relation (`interval`). The search (`search`) chooses reads-from and modification order, and
-//! prunes by these bounds. If this is too slow, queries are encoded for the SAT solver of the crate `solver`, and
-//! programs with too many paths as a whole (`guarded`). Outcomes and races are collected in `outcome_collector`.
+//! prunes by these bounds. If this is too slow, the program is encoded as a whole for the SAT solver of the crate
+//! `solver` (`guarded`). Outcomes and races are collected in `outcome_collector`.
 //!
 //! `naive` is a brute-force oracle for the tests. `sequential` executes the program operationally and
 //! determines which outcomes are weak.

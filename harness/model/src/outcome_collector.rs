@@ -7,7 +7,6 @@ use litmus::{Condition, LocationId, Observable, Outcome, ResolvedCondition, Test
 
 pub(crate) use self::findings::{Findings, OutcomeStatus, OutcomeTable};
 use crate::flags::Flags;
-use crate::rmw_chain::{CounterLocations, RmwChain};
 use crate::search::ExecutionVisitor;
 use crate::skeleton::{FinalValueSource, Skeleton};
 use crate::valuation::{
@@ -26,19 +25,6 @@ pub(crate) struct ValueRules<'a> {
     pub(crate) domain: &'a ValueDomain<'a>,
 }
 
-/// The executions that a query looks for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum ExecutionGoal<'o> {
-    /// Any consistent execution.
-    Any,
-    /// Executions that satisfy the filter.
-    InFilter,
-    /// Executions inside the filter in which the question's condition has this value.
-    ConditionIs(bool),
-    /// Executions with this outcome, regardless of the filter.
-    Outcome(&'o Outcome),
-}
-
 /// Collects the findings of one event structure.
 pub(crate) struct OutcomeCollector<'a> {
     pub(crate) skeleton: &'a Skeleton,
@@ -46,13 +32,9 @@ pub(crate) struct OutcomeCollector<'a> {
     pub(crate) tracker: &'a BudgetTracker<'a>,
     observed_reads: Vec<u16>,
     /// The test's filter; true if it has none.
-    pub(crate) filter: ResolvedCondition,
+    filter: ResolvedCondition,
     /// The condition of the test's question; true if it has none.
-    pub(crate) condition: ResolvedCondition,
-    /// The RMW chains of this event structure.
-    pub(crate) rmw_chains: Vec<RmwChain>,
-    /// The storages whose writes are all mutually ordered atomics.
-    pub(crate) ordered_storages: &'a [LocationId],
+    condition: ResolvedCondition,
 }
 
 impl<'a> OutcomeCollector<'a> {
@@ -79,22 +61,7 @@ impl<'a> OutcomeCollector<'a> {
         };
         let filter = resolved(test.filter.as_ref());
         let condition = resolved(test.question.as_ref().map(|question| &question.condition));
-        OutcomeCollector {
-            skeleton,
-            rules,
-            tracker,
-            observed_reads,
-            filter,
-            condition,
-            rmw_chains: Vec::new(),
-            ordered_storages: &[],
-        }
-    }
-
-    /// Returns the collector with the RMW chains of its event structure.
-    pub(crate) fn with_rmw_chains(self, counter_locations: &'a CounterLocations) -> OutcomeCollector<'a> {
-        let rmw_chains = counter_locations.chains_in(self.skeleton);
-        OutcomeCollector { rmw_chains, ordered_storages: &counter_locations.ordered, ..self }
+        OutcomeCollector { skeleton, rules, tracker, observed_reads, filter, condition }
     }
 
     /// Returns a search visitor that adds to the findings.
@@ -138,18 +105,6 @@ impl<'a> OutcomeCollector<'a> {
         })
     }
 
-    pub(crate) fn is_goal_met(&self, goal: ExecutionGoal<'_>, outcome: &Outcome) -> bool {
-        let holds = |condition: &ResolvedCondition| {
-            condition.evaluate_known(&mut |index| outcome.0.get(index).copied()) == Some(true)
-        };
-        match goal {
-            ExecutionGoal::Any => true,
-            ExecutionGoal::InFilter => holds(&self.filter),
-            ExecutionGoal::ConditionIs(wanted) => holds(&self.filter) && holds(&self.condition) == wanted,
-            ExecutionGoal::Outcome(wanted) => outcome == wanted,
-        }
-    }
-
     /// Adds a consistent execution with all values that fit it; returns true if some do.
     fn add_execution(
         &self,
@@ -170,10 +125,13 @@ impl<'a> OutcomeCollector<'a> {
             let count = u64::from(!findings.unlisted);
             findings.consistent_executions = findings.consistent_executions.saturating_add(count);
             let outcome = self.to_outcome(&values, last);
-            if self.is_goal_met(ExecutionGoal::InFilter, &outcome) {
+            let holds = |condition: &ResolvedCondition| {
+                condition.evaluate_known(&mut |index| outcome.0.get(index).copied()) == Some(true)
+            };
+            if holds(&self.filter) {
                 findings.raise_flags(flagged, thin_air);
                 if self.skeleton.terminated {
-                    let meets = self.is_goal_met(ExecutionGoal::ConditionIs(true), &outcome);
+                    let meets = holds(&self.condition);
                     findings.has_match |= meets;
                     findings.has_mismatch |= !meets;
                 }
@@ -190,7 +148,7 @@ impl<'a> OutcomeCollector<'a> {
         found
     }
 
-    pub(crate) fn to_outcome(&self, values: &ReadValues, last: &[u16]) -> Outcome {
+    fn to_outcome(&self, values: &ReadValues, last: &[u16]) -> Outcome {
         let last_write = |storage: LocationId| {
             last.iter()
                 .copied()

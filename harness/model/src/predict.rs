@@ -162,6 +162,9 @@ pub fn predict_summary(
     })
 }
 
+/// Steps of the solver that take about as long as one step of a list of outcomes.
+const SOLVER_STEPS_PER_LISTING_STEP: u64 = 8;
+
 /// Outcomes are listed for at most this many combinations of paths, if some can be excluded without a list.
 const MAX_LISTED_COMBINATIONS: usize = 1 << 12;
 
@@ -178,9 +181,6 @@ impl BoundedTest<'_> {
     ) -> Result<Findings, PredictError> {
         if !strategy.lists_outcomes {
             return self.decide_without_list(strategy, tracker);
-        }
-        if !strategy.decides_first {
-            return self.find_with_strategy(strategy, tracker);
         }
         // A list needs paths that differ only in the final registers, which may be too many.
         let list = |tracker: &BudgetTracker<'_>| match self.find_with_strategy(strategy, tracker) {
@@ -223,7 +223,7 @@ impl BoundedTest<'_> {
         if !strategy.whole_program {
             return find(tracker);
         }
-        let encode = |tracker: &BudgetTracker<'_>| decide_program(self, tracker);
+        let encode = |tracker: &BudgetTracker<'_>| decide_program(self, None, tracker);
         decide_in_turns(&find, &encode, self.event_count(), tracker)
     }
 
@@ -257,7 +257,7 @@ impl BoundedTest<'_> {
             });
             paths.collect::<Result<_, _>>()?
         };
-        let counter_locations = find_counter_locations(test, &paths, strategy, semantic);
+        let counter_locations = find_counter_locations(test, &paths, semantic);
         let replaces_dependencies = paths.iter().flatten().any(|path| path.replaces_dependencies);
         let mut findings =
             Findings { unlisted: !strategy.lists_outcomes, replaces_dependencies, ..Findings::default() };
@@ -268,21 +268,37 @@ impl BoundedTest<'_> {
             return Ok(findings);
         }
         findings.unlisted |= counter_locations.can_exclude_paths() && combinations > MAX_LISTED_COMBINATIONS;
-        self.explore_paths(&paths, &counter_locations, strategy, tracker, &mut findings)?;
+        let is_encoded = strategy.lists_outcomes && strategy.whole_program;
+        let search_steps = if is_encoded { strategy.search_steps } else { u64::MAX };
+        let start = findings.clone();
+        self.explore_paths(&paths, &counter_locations, search_steps, tracker, &mut findings)?;
+        if !findings.reached_step_limit || findings.timed_out {
+            return Ok(findings);
+        }
+        // A list needs many calls of the solver, whose steps are short.
+        let listing_tracker = BudgetTracker::new(tracker.remaining().divided(SOLVER_STEPS_PER_LISTING_STEP));
+        let outcomes = (!findings.unlisted).then(|| findings.outcomes.clone());
+        let listed = decide_program(self, outcomes, &listing_tracker)?;
+        tracker.spend(listing_tracker.spent_steps() / SOLVER_STEPS_PER_LISTING_STEP);
+        if let Some(listed) = listed {
+            return Ok(Findings { candidate_executions: findings.candidate_executions, ..listed });
+        }
+        findings = start;
+        self.explore_paths(&paths, &counter_locations, u64::MAX, tracker, &mut findings)?;
         Ok(findings)
     }
 
-    /// Adds the findings of all combinations of paths.
+    /// Adds the findings of all combinations of paths, each searched for at most this number of steps.
     fn explore_paths(
         self,
         paths: &[Vec<ThreadPath>],
         counter_locations: &CounterLocations,
-        strategy: ExplorationStrategy,
+        search_steps: u64,
         tracker: &BudgetTracker<'_>,
         findings: &mut Findings,
     ) -> Result<(), PredictError> {
         let domain = &ValueDomain::new(self.test);
-        let explorer = PathExplorer { bounded: self, strategy, tracker, domain, counter_locations };
+        let explorer = PathExplorer { bounded: self, search_steps, tracker, domain, counter_locations };
         // Excluded combinations have candidates, but without a list there may be too many to visit.
         let is_list = !findings.unlisted && !findings.outcomes.is_fixed;
         let is_included = |taken: &[PathChoice]| is_list || counter_locations.has_distinct_reads(taken);
@@ -354,24 +370,29 @@ pub fn find_allowed_outcomes(
 ) -> Result<Option<BTreeSet<Outcome>>, PredictError> {
     let compiled = model.model_plans_for(test)?;
     let bounded = BoundedTest::new(test, model, &compiled, observables, unroll);
-    let strategy = ExplorationStrategy::FULL;
-    let paths = enumerate_thread_paths(test, bounded.semantic, unroll)?;
-    let counter_locations = find_counter_locations(test, &paths, strategy, bounded.semantic);
-    let mut findings =
-        Findings { outcomes: OutcomeTable::of_outcomes(outcomes.iter().copied()), ..Findings::default() };
-    bounded.explore_paths(&paths, &counter_locations, strategy, tracker, &mut findings)?;
+    let table = OutcomeTable::of_outcomes(outcomes.iter().copied());
+    check_supported(test, bounded.semantic)?;
+    let findings = match decide_program(bounded, Some(table.clone()), tracker)? {
+        Some(findings) => findings,
+        None => {
+            let mut findings = Findings { outcomes: table, ..Findings::default() };
+            let paths = enumerate_thread_paths(test, bounded.semantic, unroll)?;
+            let counter_locations = find_counter_locations(test, &paths, bounded.semantic);
+            bounded.explore_paths(&paths, &counter_locations, u64::MAX, tracker, &mut findings)?;
+            findings
+        }
+    };
     let is_known = !findings.timed_out && !findings.unlisted && findings.truncated_combinations == 0;
     Ok(is_known.then(|| findings.outcomes.into_allowed().collect()))
 }
 
-/// Returns the counter locations of a test, if the strategy uses them.
+/// Returns the counter locations of a test, if the model is known to keep their order.
 fn find_counter_locations(
     test: &Test,
     paths: &[Vec<ThreadPath>],
-    strategy: ExplorationStrategy,
     semantic: ExecutionSemantics,
 ) -> CounterLocations {
-    match strategy.rmw_chains && semantic.is_shipped_vulkan {
+    match semantic.is_shipped_vulkan {
         true => CounterLocations::new(test, paths),
         false => CounterLocations::default(),
     }
@@ -380,7 +401,8 @@ fn find_counter_locations(
 /// Explores the path combinations of a test.
 struct PathExplorer<'a> {
     bounded: BoundedTest<'a>,
-    strategy: ExplorationStrategy,
+    /// Step limit of the search of each event structure.
+    search_steps: u64,
     tracker: &'a BudgetTracker<'a>,
     domain: &'a ValueDomain<'a>,
     counter_locations: &'a CounterLocations,
@@ -393,8 +415,7 @@ impl PathExplorer<'_> {
         let axioms = &self.bounded.compiled.plan.axioms;
         axioms.iter().filter(|axiom| axiom.is_flag).for_each(|axiom| flags.raise_axiom(axiom));
         let is_answered = self.bounded.test.question.is_none() || findings.has_match && findings.has_mismatch;
-        findings.ended_early |= findings.unlisted
-            && (findings.outcomes.is_fixed || is_answered && !findings.grounded.lacks_any_of(flags));
+        findings.ended_early |= findings.unlisted && is_answered && !findings.grounded.lacks_any_of(flags);
         !findings.timed_out && !findings.ended_early
     }
 
@@ -413,8 +434,7 @@ impl PathExplorer<'_> {
         let is_feasible = self.counter_locations.has_distinct_reads(taken);
         for skeleton in build_skeletons(test, observables, combination, semantic)? {
             let rules = ValueRules { out_of_thin_air: semantic.allows_thin_air, domain: self.domain };
-            let collector = OutcomeCollector::new(test, observables, &skeleton, rules, self.tracker)
-                .with_rmw_chains(self.counter_locations);
+            let collector = OutcomeCollector::new(test, observables, &skeleton, rules, self.tracker);
             if !is_feasible {
                 // No execution of this combination is consistent, but its outcomes count as
                 // candidates.
@@ -423,7 +443,7 @@ impl PathExplorer<'_> {
             }
             let prepared = compiled.prepare_plan(&skeleton);
             let has_execution = with_smallest_matrix!(skeleton.len(), M =>
-                explore_skeleton::<M>(&skeleton, &prepared, &collector, self.strategy, findings))?;
+                explore_skeleton::<M>(&skeleton, &prepared, &collector, self.search_steps, findings))?;
             let runs = u64::from(has_execution);
             findings.path_combinations = findings.path_combinations.saturating_add(runs);
             findings.truncated_combinations =

@@ -17,8 +17,12 @@ use crate::common as random;
 use crate::common::waiting::table;
 use crate::oracle::{UNLIMITED, assert_agreement, check_cases, outcomes_where, shipped};
 
-/// All strategies of the search; `whole_program` compares the encoding with it.
+/// The search path by path.
 const SEARCH: ExplorationStrategy = ExplorationStrategy { whole_program: false, ..ExplorationStrategy::FULL };
+
+/// Races, the question and each outcome by the encoding of all paths, as far as it supports the test.
+const ENCODED: ExplorationStrategy =
+    ExplorationStrategy { search_steps: 0, first_listing_steps: u64::MAX, ..ExplorationStrategy::FULL };
 
 /// Scales a number of random tests with `PROPTEST_CASES`; its default of 256 gives `full`.
 fn case_count(full: u32) -> u32 {
@@ -48,7 +52,7 @@ fn assert_agrees_on(
 #[test]
 fn searches_without_the_solver() {
     for model in ["vulkan", "khronos-alloy", "dartagnan", "tso"] {
-        assert_agrees(model, ExplorationStrategy { search_steps: u64::MAX, ..SEARCH });
+        assert_agrees(model, SEARCH);
     }
 }
 
@@ -65,22 +69,27 @@ fn decision_before_the_list() {
     }
 }
 
-/// A strategy that asks the solver after a decision of this number of steps.
-const fn queries(decide_steps: u64, lists_outcomes: bool) -> ExplorationStrategy {
-    ExplorationStrategy { search_steps: 0, decide_steps, lists_outcomes, ..SEARCH }
-}
-
 #[test]
 fn outcomes_by_conflicts() {
-    for model in ["vulkan", "vulkan-2024-nochains", "khronos-alloy", "dartagnan", "sc", "tso"] {
-        assert_agrees(model, queries(0, true));
+    for model in [
+        "vulkan",
+        "vulkan-2024-nochains",
+        "vulkan-2019",
+        "vulkan-1.2-nochains",
+        "khronos-alloy",
+        "dartagnan",
+        "sc",
+        "tso",
+        "ptx",
+        "amdgpu",
+    ] {
+        assert_agrees(model, ENCODED);
     }
 }
 
 /// Tests with longer chains of synchronization than random tests.
 #[test]
 fn the_corpus_by_conflicts() {
-    let strategy = queries(0, true);
     let model = shipped("vulkan");
     for entry in litmus::corpus::tests() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
@@ -96,33 +105,20 @@ fn the_corpus_by_conflicts() {
                 prediction.can_miss_condition,
             )
         };
-        assert_eq!(predict_with(strategy), predict_with(ExplorationStrategy::FULL), "{}", entry.id);
-    }
-}
-
-#[test]
-fn questions_by_conflicts() {
-    for model in ["vulkan", "vulkan-2019", "vulkan-1.2-nochains", "dartagnan", "sc", "tso", "ptx", "amdgpu"] {
-        assert_agrees(model, queries(0, false));
+        assert_eq!(predict_with(ENCODED), predict_with(ExplorationStrategy::FULL), "{}", entry.id);
     }
 }
 
 #[test]
 fn conditions_without_outcome_lists() {
     for model in ["vulkan", "vulkan-2019-nochains", "sc"] {
-        assert_agrees(model, queries(u64::MAX, false));
+        assert_agrees(model, ExplorationStrategy { lists_outcomes: false, ..SEARCH });
     }
 }
 
 #[test]
 fn undefined_values_in_every_search() {
-    for (steps, alone, listing) in [(u64::MAX, 0, true), (0, u64::MAX, true), (0, 0, true), (0, 0, false)] {
-        let strategy = ExplorationStrategy {
-            search_steps: steps,
-            decide_steps: alone,
-            lists_outcomes: listing,
-            ..SEARCH
-        };
+    for strategy in [SEARCH, ExplorationStrategy { lists_outcomes: false, ..SEARCH }, ENCODED] {
         assert_agrees_on(&random::undefined(), 150, "vulkan", strategy);
     }
 }
@@ -141,7 +137,7 @@ fn a_dependency_cycle_with_any_value() {
         let test = litmus::parse(&text, "circle").unwrap();
         let model = shipped("vulkan");
         let slow = naive::enumerate(&test, &model, 1, 5_000).unwrap().unwrap();
-        let fast = predict_with_strategy(&test, &model, &UNLIMITED, queries(0, true)).unwrap();
+        let fast = predict_with_strategy(&test, &model, &UNLIMITED, ENCODED).unwrap();
         let allowed = outcomes_where(&fast, |predicted| predicted.allowed);
         assert_eq!((fast.can_meet_condition, allowed), (Some(false), slow.allowed), "{text}");
         assert!(!slow.thin_air.is_empty(), "{text}");
@@ -222,7 +218,7 @@ pub fn counter_tests() -> impl Strategy<Value = Test> {
 #[test]
 fn threads_that_count() {
     for model in ["vulkan", "tso"] {
-        assert_agrees_on(&counter_tests(), 64, model, queries(0, false));
+        assert_agrees_on(&counter_tests(), 64, model, ENCODED);
     }
 }
 
@@ -286,46 +282,9 @@ pub fn slot_tests() -> impl Strategy<Value = Test> {
 #[test]
 fn threads_that_take_numbers() {
     for model in ["vulkan", "tso"] {
-        assert_agrees_on(&slot_tests(), 100, model, queries(0, false));
+        assert_agrees_on(&slot_tests(), 100, model, ENCODED);
     }
     assert_agrees_on(&slot_tests(), 100, "vulkan", ExplorationStrategy::FULL);
-}
-
-/// The answers do not depend on RMW chains.
-#[test]
-fn counters_change_no_answer() {
-    for name in ["vulkan", "vulkan-2019"] {
-        let model = shipped(name);
-        let cases = (case_count(20), RngSeed::Fixed(11));
-        check_cases(cases, &slot_tests(), |test| {
-            let strategy = ExplorationStrategy { rmw_chains: false, ..ExplorationStrategy::DECIDE_ONLY };
-            let outcomes_with = |ways: ExplorationStrategy| {
-                let prediction = predict_with_strategy(&test, &model, &UNLIMITED, ways).unwrap();
-                (
-                    prediction.race,
-                    prediction.race_thin_air,
-                    prediction.can_meet_condition,
-                    prediction.can_miss_condition,
-                )
-            };
-            for other in [
-                ExplorationStrategy::DECIDE_ONLY,
-                ExplorationStrategy { rmw_chains: true, ..strategy },
-                ExplorationStrategy { rmw_chains: true, decide_steps: 0, ..strategy },
-            ] {
-                if outcomes_with(other) != outcomes_with(strategy) {
-                    let text = litmus::print(&test);
-                    let message = format!(
-                        "{other:?}: {:?}, not {:?}\n{text}",
-                        outcomes_with(other),
-                        outcomes_with(strategy)
-                    );
-                    return Err(TestCaseError::fail(message));
-                }
-            }
-            Ok(())
-        });
-    }
 }
 
 /// Widens narrower scopes to `narrowest`, and replaces the storage classes of all semantics if given.

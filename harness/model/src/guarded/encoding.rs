@@ -69,27 +69,15 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         }
         let implied = program.implied_events(&solver.circuit);
         let static_bounds = StaticBounds::<M>::new(skeleton, prepared, Some(implied))?;
-        if !is_encodable(prepared, &static_bounds, false) {
+        if !is_encodable(prepared, &static_bounds) {
             return Ok(None);
         }
-        let mut encoding = GuardedEncoding::with_bounds(program, prepared, static_bounds, solver);
-        encoding.encode_program();
-        Ok(Some(encoding))
-    }
-
-    /// Returns an encoding without clauses; [`is_encodable`] must hold.
-    pub(super) fn with_bounds(
-        program: Rc<GuardedProgram>,
-        prepared: &'a PreparedPlan,
-        static_bounds: StaticBounds<M>,
-        solver: CircuitSolver<'a>,
-    ) -> GuardedEncoding<'a, M> {
         let StaticBounds { bounds, requested, reads } = static_bounds;
         let mut lower_bound_only = vec![false; prepared.plan.nodes.len()];
         for wanted in requested {
             lower_bound_only[wanted.node.to_index()] = wanted.must && !wanted.may;
         }
-        GuardedEncoding {
+        let mut encoding = GuardedEncoding {
             finals: program.finals.clone(),
             program,
             prepared,
@@ -104,11 +92,13 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
             orders: QuickMap::default(),
             flags: Vec::new(),
             grounded: None,
-        }
+        };
+        encoding.encode_program();
+        Ok(Some(encoding))
     }
 
     /// Encodes the program and the axioms.
-    pub(super) fn encode_program(&mut self) {
+    fn encode_program(&mut self) {
         for clause in &self.program.requirements {
             self.solver.require_any(clause);
         }
@@ -119,10 +109,6 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         self.encode_coherence();
         self.encode_groundedness();
         self.encode_last_writes();
-        // The clauses so far are few, and most combinations of paths contradict them.
-        if self.program.is_single_path && self.solver.solve(&[]) == Some(false) {
-            return;
-        }
         let plan = &self.prepared.plan;
         for (index, axiom) in plan.axioms.iter().enumerate() {
             if axiom.is_flag {
@@ -274,7 +260,8 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         let depends = M::from_pairs(self.bounds.n, self.program.read_dependencies());
         for component in cyclic_components(&depends, self.bounds.n) {
             let grounded = *self.grounded.get_or_insert_with(|| self.solver.circuit.input());
-            let before = TotalOrder::new(&mut self.solver, &component, self.program.is_single_path);
+            let all_execute = component.iter().all(|event| self.program.executes[*event] == Bit::TRUE);
+            let before = TotalOrder::new(&mut self.solver, &component, all_execute);
             for &read in &component {
                 for (write, source) in self.sources.get(&read).cloned().unwrap_or_default() {
                     for (from, bit) in self.program.sources[write].clone() {
@@ -286,30 +273,6 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
                 }
             }
         }
-    }
-
-    /// Returns the assumption that some value depends on itself: there are marked reads, and each depends on a marked one.
-    pub(super) fn encode_circularity(&mut self) -> Bit {
-        let circular = self.solver.circuit.input();
-        let mut some_marked = vec![!circular];
-        let depends = M::from_pairs(self.bounds.n, self.program.read_dependencies());
-        for component in cyclic_components(&depends, self.bounds.n) {
-            let marks: Vec<Bit> = component.iter().map(|_| self.solver.circuit.input()).collect();
-            for (read, mark) in component.iter().zip(&marks) {
-                let mut some_source = vec![!*mark];
-                for (write, source) in self.sources.get(read).cloned().unwrap_or_default() {
-                    for (from, bit) in self.program.sources[write].clone() {
-                        if let Some(place) = component.iter().position(|other| *other == from) {
-                            some_source.push(self.solver.circuit.all(&[source, bit, marks[place]]));
-                        }
-                    }
-                }
-                self.solver.require_any(&some_source);
-            }
-            some_marked.extend(marks);
-        }
-        self.solver.require_any(&some_marked);
-        circular
     }
 
     /// Returns the writes to a storage, initial ones included.
@@ -345,7 +308,8 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         let unless: Vec<Bit> = when.iter().map(|bit| !*bit).collect();
         let n = self.bounds.n;
         if axiom.kind == AxiomKind::Acyclic {
-            return self.encode_acyclic(axiom, &unless);
+            self.encode_acyclic(axiom, &unless);
+            return true;
         }
         let mut pairs: Vec<(usize, usize)> = match self.bounds.may(axiom.node) {
             CatValue::Relation(may) => may.pairs().collect(),
@@ -380,16 +344,13 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         true
     }
 
-    /// Encodes an acyclic relation; returns false if its negation cannot hold.
-    fn encode_acyclic(&mut self, axiom: &Axiom, unless: &[Bit]) -> bool {
-        let Some(may) = self.bounds.may(axiom.node).as_relation().cloned() else { return true };
-        if axiom.negated {
-            // The relation is static; see `is_encodable`.
-            return !may.is_acyclic();
-        }
+    /// Encodes an acyclic relation.
+    fn encode_acyclic(&mut self, axiom: &Axiom, unless: &[Bit]) {
+        let Some(may) = self.bounds.may(axiom.node).as_relation().cloned() else { return };
         // A cycle lies within one strongly connected component of the upper bound.
         for component in cyclic_components(&may, self.bounds.n) {
-            let before = TotalOrder::new(&mut self.solver, &component, self.program.is_single_path);
+            let all_execute = component.iter().all(|event| self.program.executes[*event] == Bit::TRUE);
+            let before = TotalOrder::new(&mut self.solver, &component, all_execute);
             for &from in &component {
                 for &to in &component {
                     if !may.contains(from, to) || self.solver.is_exhausted() {
@@ -404,7 +365,6 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
                 }
             }
         }
-        true
     }
 
     /// Returns the bit of a pair of a relation, which has a meaning only if both events execute. The pairs of a set are
@@ -611,22 +571,15 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
 const MAX_EXACT_CLOSURE_EVENTS: usize = 64;
 
 /// Returns true if the clauses are equivalent to the axioms.
-pub(super) fn is_encodable<M: Matrix>(
-    prepared: &PreparedPlan,
-    static_bounds: &StaticBounds<M>,
-    is_single_path: bool,
-) -> bool {
-    let (plan, bounds) = (&prepared.plan, &static_bounds.bounds);
-    let is_static = |id| is_single_path && bounds.must(id) == bounds.may(id);
+fn is_encodable<M: Matrix>(prepared: &PreparedPlan, static_bounds: &StaticBounds<M>) -> bool {
+    let plan = &prepared.plan;
     plan.size_constraints.is_empty()
         // The negation of acyclicity needs a cycle, for which there is no encoding from below.
-        && plan.axioms.iter().all(|axiom| {
-            !(axiom.negated && axiom.kind == AxiomKind::Acyclic) || is_static(axiom.node)
-        })
+        && plan.axioms.iter().all(|axiom| !(axiom.negated && axiom.kind == AxiomKind::Acyclic))
         && static_bounds.requested.iter().all(|wanted| match plan.node_at(wanted.node) {
             // From below, a closure contains at least the implied pairs. The solver may add others, which can only
             // violate an axiom that uses the lower bound, but satisfy one that uses the upper bound.
-            PlanNode::Plus(_) | PlanNode::Star(_) => !wanted.may || bounds.n <= MAX_EXACT_CLOSURE_EVENTS,
+            PlanNode::Plus(_) | PlanNode::Star(_) => !wanted.may || static_bounds.bounds.n <= MAX_EXACT_CLOSURE_EVENTS,
             PlanNode::Recursive { node_kind, .. } => !wanted.may && node_kind == NodeKind::Relation,
             PlanNode::Immediate(_) => false,
             _ => true,

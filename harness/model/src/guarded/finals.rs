@@ -1,11 +1,11 @@
 //! Final values, and conditions on them.
 
-use litmus::{Condition, ConditionSide, ResolvedCondition, ScalarType};
+use litmus::{Condition, ConditionSide, ResolvedCondition, ScalarType, Value};
 use solver::{Bit, BitVector};
 
 use super::encoding::GuardedEncoding;
 use crate::matrix::Matrix;
-use crate::path::unroll::compare;
+use crate::path::unroll::{compare, to_constant};
 use crate::skeleton::FinalValueSource;
 
 impl<M: Matrix> GuardedEncoding<'_, M> {
@@ -48,6 +48,11 @@ impl<M: Matrix> GuardedEncoding<'_, M> {
             // Redundant: some write is the last one.
             self.solver.require_any(&lasts);
         }
+    }
+
+    /// Returns the final value of each observable.
+    pub(super) fn final_values(&self) -> impl Iterator<Item = BitVector> {
+        self.finals.iter().map(|value| value.clone().unwrap_or_else(|| to_constant(Value::default())))
     }
 
     /// Returns a bit that holds if the final values satisfy a condition.

@@ -5,7 +5,8 @@ use solver::{Bit, BitVector, CircuitSolver};
 use crate::matrix::Matrix;
 use crate::quick::QuickMap;
 
-/// Larger cycles of whole programs are excluded by positions, whose clauses are fewer than those for each three events.
+/// Larger cycles of events that may be missing are excluded by positions, whose clauses are fewer than those for each
+/// three events.
 const MAX_CYCLE_EVENTS: usize = 40;
 
 /// The bit of each pair of events, the lower one first, that the first precedes the second.
@@ -19,9 +20,10 @@ pub(super) enum TotalOrder {
 }
 
 impl TotalOrder {
-    /// Returns an order in which no cycle of these events, in ascending order, is possible.
-    pub(super) fn new(solver: &mut CircuitSolver<'_>, events: &[usize], is_single_path: bool) -> TotalOrder {
-        if is_single_path || events.len() <= MAX_CYCLE_EVENTS {
+    /// Returns an order in which no cycle of these events, in ascending order, is possible. `all_execute`: none of them may
+    /// be missing.
+    pub(super) fn new(solver: &mut CircuitSolver<'_>, events: &[usize], all_execute: bool) -> TotalOrder {
+        if all_execute || events.len() <= MAX_CYCLE_EVENTS {
             return TotalOrder::Bits(new_total_order(solver, events));
         }
         let width = (usize::BITS - events.len().leading_zeros()) as usize;

@@ -2,21 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use litmus::{LocationId, Observable, Test, ThreadId};
+use litmus::{LocationId, Observable, ThreadId};
 use solver::{Bit, BitVector, Circuit, MAX_CASES};
 
 use super::orders::cyclic_components;
 use crate::PredictError;
+use crate::bounded_test::BoundedTest;
 use crate::matrix::{Matrix, with_smallest_matrix};
 use crate::path::ThreadPath;
 use crate::path::unroll::{
-    GuardedThread, PossibleValues, Requirements, VALUE_BITS, ValueSet, apply_operation, compare,
-    new_read_value, to_constant, unroll_thread,
+    GuardedThread, PossibleValues, Requirements, ValueSet, new_read_value, to_constant, unroll_thread,
 };
 use crate::rmw_chain::{CounterLocations, RmwChain};
-use crate::skeleton::{Event, ExecutionSemantics, FinalValueSource, Owner, Skeleton, Tags, build_skeletons};
+use crate::skeleton::{Event, FinalValueSource, Owner, Skeleton, Tags, build_skeletons};
 use crate::symbolic::SymbolicValue;
-use crate::valuation::reads_of;
 
 /// All events of all paths.
 pub(crate) struct GuardedProgram {
@@ -36,8 +35,6 @@ pub(crate) struct GuardedProgram {
     /// Holds if the loop bound ends some thread.
     pub(crate) cut: Bit,
     pub(super) requirements: Requirements,
-    /// True if every event executes: the program takes one path of each thread.
-    pub(super) is_single_path: bool,
     /// The storages that only read-modify-writes change.
     pub(super) rmw_chains: Vec<RmwChain>,
     /// The storages whose writes are all mutually ordered atomics through one name.
@@ -49,14 +46,12 @@ impl GuardedProgram {
     ///
     /// `possible` has the values that reads of each storage may return.
     pub(super) fn new(
-        test: &Test,
-        observables: &[Observable],
-        semantic: ExecutionSemantics,
-        unroll: u32,
+        bounded: BoundedTest<'_>,
         possible: &PossibleValues,
         circuit: &mut Circuit,
     ) -> Result<Option<GuardedProgram>, PredictError> {
-        if test.khronos.is_some() || test.has_undefined_locations() || !test.system_sync.is_empty() {
+        let BoundedTest { test, observables, semantic, unroll, .. } = bounded;
+        if test.khronos.is_some() || test.has_undefined_locations() {
             return Ok(None);
         }
         let mut requirements = Vec::new();
@@ -66,6 +61,10 @@ impl GuardedProgram {
             unroll_thread(test, thread, unroll, text, possible, circuit, &mut requirements)
         });
         let Some(threads) = threads.collect::<Option<Vec<GuardedThread>>>() else { return Ok(None) };
+        // A thread that waits for the end of another one executes nothing if that one does not end.
+        if !test.system_sync.is_empty() && threads.iter().any(|thread| thread.ended != Bit::TRUE) {
+            return Ok(None);
+        }
         let paths: Vec<&ThreadPath> = threads.iter().map(|thread| &thread.path).collect();
         let mut skeletons = match build_skeletons(test, observables, &paths, semantic) {
             Err(PredictError::TooManyEvents { .. }) => return Ok(None),
@@ -94,7 +93,6 @@ impl GuardedProgram {
             ended: circuit.all(&all_ended),
             cut: circuit.any(&some_cut),
             requirements,
-            is_single_path: false,
             rmw_chains: Vec::new(),
             ordered_storages: Vec::new(),
         };
@@ -127,63 +125,6 @@ impl GuardedProgram {
         let Some(finals) = finals.collect::<Option<Vec<_>>>() else { return Ok(None) };
         program.finals = finals;
         Ok(supported.map(|()| program))
-    }
-
-    /// Returns the events of one path of each thread, which all execute; `None` if a value is not supported.
-    ///
-    /// `possible` has the values that reads of each storage or cell may return.
-    pub(super) fn from_skeleton(
-        skeleton: &Skeleton,
-        rmw_chains: &[RmwChain],
-        ordered_storages: &[LocationId],
-        possible: &PossibleValues,
-        circuit: &mut Circuit,
-    ) -> Option<GuardedProgram> {
-        let count = skeleton.len();
-        let mut read: Vec<Option<BitVector>> = vec![None; count];
-        let mut requirements = Vec::new();
-        for (event, value) in skeleton.events.iter().zip(&mut read) {
-            if event.tags.has(Tags::R) {
-                let values = event.storage.and_then(|storage| possible.of_storage(storage));
-                *value = Some(new_read_value(circuit, &mut requirements, values, u64::BITS));
-            }
-        }
-        let (mut written, mut sources) = (vec![None; count], vec![Vec::new(); count]);
-        for (event, stored) in skeleton.events.iter().enumerate() {
-            let Some(stored) = &stored.stored_value else { continue };
-            let value = to_vector(stored, &read, circuit)?;
-            // A value that no read changes depends on none of them.
-            if value.to_constant().is_none() || possible.ignores_branches {
-                sources[event] =
-                    reads_of(stored).into_iter().map(|read| (usize::from(read), Bit::TRUE)).collect();
-            }
-            written[event] = Some(value);
-        }
-        for constraint in &skeleton.constraints {
-            let left = to_vector(&constraint.left, &read, circuit)?;
-            let right = to_vector(&constraint.right, &read, circuit)?;
-            let holds = compare(circuit, constraint.relation, &left, &right, constraint.scalar);
-            requirements.push(vec![if constraint.holds { holds } else { !holds }]);
-        }
-        let final_value = |source: &FinalValueSource| match source {
-            FinalValueSource::Expression(value) => to_vector(value, &read, circuit).map(Some),
-            FinalValueSource::LastWrite(_) => Some(None),
-        };
-        let finals = skeleton.final_values.iter().map(final_value).collect::<Option<_>>()?;
-        Some(GuardedProgram {
-            skeleton: skeleton.clone(),
-            executes: vec![Bit::TRUE; count],
-            read,
-            written,
-            sources,
-            finals,
-            ended: Bit::from(skeleton.terminated),
-            cut: Bit::from(skeleton.is_truncated),
-            requirements,
-            is_single_path: true,
-            rmw_chains: rmw_chains.to_vec(),
-            ordered_storages: ordered_storages.to_vec(),
-        })
     }
 
     /// Adds the guards and values of the events; `None` if an access has several events of one kind.
@@ -327,33 +268,4 @@ impl GuardedProgram {
         }
         depends
     }
-}
-
-/// Returns an expression over these reads as a bit-vector.
-fn to_vector(
-    value: &SymbolicValue<u16>,
-    read: &[Option<BitVector>],
-    circuit: &mut Circuit,
-) -> Option<BitVector> {
-    Some(match value {
-        SymbolicValue::Known(value) => to_constant(*value),
-        SymbolicValue::Read(event) => read.get(usize::from(*event))?.clone()?,
-        SymbolicValue::Operation(operation, scalar, sides) => {
-            let (left, right) = (to_vector(&sides.0, read, circuit)?, to_vector(&sides.1, read, circuit)?);
-            apply_operation(circuit, *operation, &left, &right, *scalar)
-        }
-        SymbolicValue::Part(before, bytes, whole) => {
-            let whole = to_vector(whole, read, circuit)?.resize(VALUE_BITS * 2);
-            whole.slice(*before as usize * 8, (*bytes as usize * 8).min(VALUE_BITS)).resize(VALUE_BITS)
-        }
-        SymbolicValue::Join(parts) => {
-            let mut joined = BitVector::constant(VALUE_BITS, 0);
-            for (before, part) in parts {
-                let zeros = BitVector::constant(*before as usize * 8, 0);
-                let part = zeros.concatenate(&to_vector(part, read, circuit)?).resize(VALUE_BITS);
-                joined = circuit.bit_or(&joined, &part);
-            }
-            joined
-        }
-    })
 }

@@ -6,7 +6,7 @@ use crate::flags::Flags;
 use crate::quick::QuickMap;
 
 /// The findings so far, over all event structures of a test.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Findings {
     pub(crate) outcomes: OutcomeTable,
     /// The flags that some consistent execution inside the filter raises.
@@ -20,6 +20,8 @@ pub(crate) struct Findings {
     /// Some allowed outcome inside the filter violates it.
     pub(crate) has_mismatch: bool,
     pub(crate) timed_out: bool,
+    /// The search of an event structure ended at its limit of steps.
+    pub(crate) reached_step_limit: bool,
     /// The path combinations that some consistent execution takes.
     pub(crate) path_combinations: u64,
     /// Those of them in which the loop bound ended a thread.
@@ -83,7 +85,7 @@ impl OutcomeStatus {
 }
 
 /// The outcomes found, with their status.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct OutcomeTable {
     /// True if no further outcomes are wanted.
     pub(crate) is_fixed: bool,
