@@ -37,6 +37,7 @@ use self::program::GuardedProgram;
 use crate::Model;
 use crate::PredictError;
 use crate::bounded_test::BoundedTest;
+use crate::cat::{CompiledModel, PlanNode};
 use crate::flags::Flags;
 use crate::matrix::{Matrix, with_smallest_matrix};
 use crate::outcome_collector::{Findings, MAX_LISTED_OUTCOMES, OutcomeStatus, OutcomeTable};
@@ -57,7 +58,7 @@ pub(crate) fn decide_program(
     outcomes: Option<OutcomeTable>,
     tracker: &BudgetTracker<'_>,
 ) -> Result<Option<Findings>, PredictError> {
-    if tracker.is_exhausted() {
+    if tracker.is_exhausted() || depends_on_path(&bounded.compiled.plan) {
         return Ok(None);
     }
     let Some((program, solver)) = fit_values(bounded, tracker)? else { return Ok(None) };
@@ -74,6 +75,20 @@ pub(crate) fn decide_program(
             Some(encoding) => Ok(find_answers(bounded, &program, &prepared, encoding, findings)),
             None => Ok(None),
         }
+    })
+}
+
+/// Base sets and relations that depend on the path of a thread: the event structure of all paths lacks their members.
+const PATH_BASES: [&str; 4] = ["addr", "ctrl", "data", "DECISIVE"];
+
+/// Returns true if an axiom or flag depends on the path of a thread by more than its events and their values.
+fn depends_on_path(plan: &CompiledModel) -> bool {
+    let needed = plan.mark_needed(plan.axioms.iter().map(|axiom| axiom.node));
+    plan.nodes.iter().zip(needed).any(|(node, is_needed)| match node {
+        PlanNode::BaseSet(base) | PlanNode::BaseRelation(base) => {
+            is_needed && PATH_BASES.contains(&plan.name_text(base.name))
+        }
+        _ => false,
     })
 }
 

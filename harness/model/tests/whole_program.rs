@@ -184,3 +184,18 @@ fn a_test_with_very_many_paths_is_decided() {
     let decided = predict_without_outcomes(&test, &model, &options).unwrap();
     assert_eq!((decided.race, decided.can_meet_condition), (Race::Free, Some(true)));
 }
+
+/// Values may depend on each other by data in the models of HSA and PTX. The events of all paths have no such dependencies.
+#[test]
+fn models_of_dependencies_are_not_encoded() {
+    let text = "VULKAN LB\n{ x = 0; y = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
+        ld.atom.dv.sc0 r0, x | ld.atom.dv.sc0 r0, y ;\nxor r1, r0, r0 | xor r1, r0, r0 ;\n\
+        add r1, r1, 1 | add r1, r1, 1 ;\nst.atom.dv.sc0 y, r1 | st.atom.dv.sc0 x, r1 ;\n\
+        exists (P0:r0 == 1 /\\ P1:r0 == 1)";
+    let test = litmus::parse(text, "LB").unwrap();
+    let answers = [("ptx", None), ("vulkan", Some(true))];
+    for (name, expected) in answers {
+        let found = decide_by_encoding(&test, &shipped(name), 1, Budget::UNLIMITED).unwrap();
+        assert_eq!(found.map(|found| found.can_meet_condition), expected, "{name}");
+    }
+}

@@ -45,9 +45,6 @@ pub(crate) struct GuardedEncoding<'a, M: Matrix> {
     pub(super) finals: Vec<Option<BitVector>>,
 }
 
-/// The base relations that depend on the path of a thread.
-const PATH_RELATIONS: [&str; 4] = ["addr", "ctrl", "data", "DECISIVE"];
-
 impl<'a, M: Matrix> GuardedEncoding<'a, M> {
     /// Encodes a program; `None` if the model is not supported.
     pub(super) fn new(
@@ -55,12 +52,7 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         prepared: &'a PreparedPlan,
         solver: CircuitSolver<'a>,
     ) -> Result<Option<GuardedEncoding<'a, M>>, PredictError> {
-        let (plan, skeleton) = (&prepared.plan, &program.skeleton);
-        let depends_on_path =
-            |base: &crate::cat::BaseReference| PATH_RELATIONS.contains(&plan.name_text(base.name));
-        if prepared.static_bases.iter().any(|(_, base)| depends_on_path(base)) {
-            return Ok(None);
-        }
+        let skeleton = &program.skeleton;
         let writes_to = |storage: &LocationId| {
             skeleton.events.iter().filter(|e| e.storage == Some(*storage) && e.tags.has(Tags::W)).count()
         };
