@@ -50,7 +50,11 @@ fn check_validity(module: &SpirvModule, options: &AnalysisOptions) -> Result<(),
         Some(line) => format!("line {line}: {}", one.message),
         None => one.message.clone(),
     });
-    Err(Problem::Invalid(texts.collect()).located_at(place))
+    let mut texts: Vec<String> = texts.collect();
+    if let (Some(last), Some(one)) = (texts.last_mut(), uses.iter().find(|one| !one.hint.is_empty())) {
+        last.push_str(one.hint);
+    }
+    Err(Problem::Invalid(texts).located_at(place))
 }
 
 /// Formats a refusal, with a suggestion for a misspelled name.
@@ -95,10 +99,8 @@ pub fn invalid_use_texts(file: &str, module: &SpirvModule) -> Vec<String> {
     let text = |invalid: lint::InvalidUse| {
         let (file, line) = source_location(file, module, invalid.at.line, invalid.at.place);
         let line = line.map_or(String::new(), |line| format!(":{line}"));
-        format!(
-            "{file}{line}: the compiler wrote invalid SPIR-V, which changes no answer: {}",
-            invalid.message
-        )
+        let lint::InvalidUse { message, hint, .. } = invalid;
+        format!("{file}{line}: the compiler wrote invalid SPIR-V, which changes no answer: {message}{hint}")
     };
     lint::invalid_uses(module).into_iter().map(text).collect()
 }

@@ -130,7 +130,7 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
     let is_new = |rule| !matches!(rule, ValidityRule::BarrierHasOrder | ValidityRule::OrderHasClass);
     let invalid = validity::invalid_uses(module).into_iter().filter(|one| is_new(one.rule));
     let rule = LintRule::InvalidSemantics;
-    found.extend(invalid.map(|one| Lint { rule, message: one.message, at: one.at }));
+    found.extend(invalid.map(|one| Lint { rule, message: one.message + one.hint, at: one.at }));
     found.into_iter().collect()
 }
 

@@ -13,8 +13,8 @@ use rspirv::spirv::{Capability, ExecutionModel, ImageOperands, MemorySemantics, 
 use super::{ORDER_BITS, integer_constant};
 use entry_point::Spot;
 use spirv_reader::{
-    AtomicKind, BarrierPart, ImageOperation, MemoryOperands, SourcePosition, SpirvFunction, SpirvInstruction,
-    SpirvModule, SpirvOperation, SpirvType, TexelOperands,
+    AtomicKind, BarrierPart, ImageOperation, MemoryOperands, ShaderLanguage, SourcePosition, SpirvFunction,
+    SpirvInstruction, SpirvModule, SpirvOperation, SpirvType, TexelOperands,
 };
 
 /// A use of memory semantics or memory operands that makes a module invalid.
@@ -24,6 +24,8 @@ pub struct InvalidUse {
     pub rule: ValidityRule,
     /// The description, with the rule.
     pub message: String,
+    /// Advice for the author of the source; empty if there is none.
+    pub hint: &'static str,
     /// The source position, without an invocation.
     pub at: Spot,
 }
@@ -108,7 +110,7 @@ pub fn invalid_uses(module: &SpirvModule) -> Vec<InvalidUse> {
         .collect();
     let of_module = Spot { thread: 0, line: 0, place: SourcePosition::Module, writes: None };
     for (rule, what) in declared_uses(module, &capabilities) {
-        found.push(InvalidUse { rule, message: format!("{what} ({})", rule.name()), at: of_module });
+        found.push(InvalidUse::new(module, rule, &what, of_module));
     }
     let mut functions: Vec<_> = module.functions.iter().collect();
     functions.sort_unstable_by_key(|(id, _)| **id);
@@ -130,14 +132,25 @@ pub fn invalid_uses(module: &SpirvModule) -> Vec<InvalidUse> {
             uses.check_instruction(instruction);
             let at = Spot { thread: 0, line: instruction.line, place: instruction.place, writes: None };
             let own = uses.found.into_iter();
-            found.extend(own.map(|(rule, what)| InvalidUse {
-                rule,
-                message: format!("{what} ({})", rule.name()),
-                at,
-            }));
+            found.extend(own.map(|(rule, what)| InvalidUse::new(module, rule, &what, at)));
         }
     }
     found
+}
+
+impl InvalidUse {
+    fn new(module: &SpirvModule, rule: ValidityRule, what: &str, at: Spot) -> InvalidUse {
+        // An atomic of the scope QueueFamily, or `gl_SemanticsMakeVisible`, makes glslang select the Vulkan model for the module
+        // alone.
+        let is_half_selected = matches!(rule, ValidityRule::DeviceScope | ValidityRule::ModelDecorations);
+        let hint = match is_half_selected && module.language == Some(ShaderLanguage::Glsl) {
+            true => {
+                "; expected `#pragma use_vulkan_memory_model` in a GLSL source that uses a part of this model"
+            }
+            false => "",
+        };
+        InvalidUse { rule, message: format!("{what} ({})", rule.name()), hint, at }
+    }
 }
 
 /// Returns the invalid uses outside of functions.
