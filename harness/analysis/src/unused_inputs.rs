@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rspirv::spirv::{Op, StorageClass};
+use spirv_reader::annotations::FormulaTerm;
 use spirv_reader::{Specialized, SpirvModule, SpirvType};
 
 use crate::choose::block_size;
 use entry_point::assumed::{BlockScalar, block_scalars};
 use entry_point::input_place::SetBinding;
 use entry_point::inputs::{AddressTarget, DEFAULT_BYTES, address_offset_in};
+use entry_point::layout::element_names;
 use entry_point::{AnalysisOptions, Problem, Refusal};
 
 /// The kinds of resources at a binding.
@@ -70,7 +72,27 @@ pub fn resolve_names(module: &SpirvModule, options: &AnalysisOptions) -> Result<
     }
     resolve_constants(module, &mut resolved)?;
     resolve_members(module, &mut resolved)?;
+    name_claimed_bytes(module, &mut resolved);
     Ok(resolved)
+}
+
+/// Names the elements that a claim of a script gives by their bytes.
+fn name_claimed_bytes(module: &SpirvModule, options: &mut AnalysisOptions) {
+    let Some(mut claim) = options.assertion.take() else { return };
+    let mut places = Vec::new();
+    claim.for_each_term(&mut |term| {
+        if let FormulaTerm::Bytes { binding: (set, binding), offset, .. } = term {
+            places.push((*set, *binding, 0, *offset));
+        }
+    });
+    let names = element_names(module, options, &places).unwrap_or_default();
+    let mut names = names.into_iter();
+    claim.for_each_term(&mut |term| {
+        if let FormulaTerm::Bytes { name, .. } = term {
+            *name = names.next();
+        }
+    });
+    options.assertion = Some(claim);
 }
 
 /// Puts the values that are given by the name of a specialization constant at its number.

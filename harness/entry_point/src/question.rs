@@ -276,10 +276,12 @@ impl ResolvedQuestion {
         let (id, offset, bytes) = match term {
             FormulaTerm::Number(number) => return Ok(Ok(*number)),
             FormulaTerm::Element(name, path) => scope.resolve_element(name, path.clone())?,
-            FormulaTerm::Bytes { binding, offset, bytes, initial } => match module.variable_at(*binding) {
-                Some(id) => (id, *offset, *bytes),
-                None => return Ok(Ok(*initial)),
-            },
+            FormulaTerm::Bytes { binding, offset, bytes, initial, .. } => {
+                match module.variable_at(*binding) {
+                    Some(id) => (id, *offset, *bytes),
+                    None => return Ok(Ok(*initial)),
+                }
+            }
         };
         let object = ObjectId { variable: names.canonical_variable(id), instance: 0 };
         let cell = MemoryCell { object, offset, bytes };

@@ -60,8 +60,10 @@ pub enum FormulaTerm {
     Number(i64),
     /// An element of a variable.
     Element(String, Vec<PathStep>),
-    /// Bytes of a buffer, by descriptor set and binding; `initial` if the shader does not have it.
+    /// Bytes of a buffer, by descriptor set and binding; `initial` if the shader does not have it. The name is that of
+    /// the element, if the shader is known.
     Bytes {
+        name: Option<String>,
         binding: (u32, u32),
         offset: u64,
         bytes: u32,
@@ -76,6 +78,20 @@ pub enum PathStep {
     Index(u64),
     /// A member by name.
     Member(String),
+}
+
+impl Formula {
+    /// Calls a function with each term.
+    pub fn for_each_term(&mut self, change: &mut impl FnMut(&mut FormulaTerm)) {
+        match self {
+            Formula::Compare(left, _, right) => [left, right].into_iter().for_each(change),
+            Formula::And(parts) | Formula::Or(parts) => {
+                parts.iter_mut().for_each(|part| part.for_each_term(change));
+            }
+            Formula::Not(inner) => inner.for_each_term(change),
+            Formula::Known(_) => {}
+        }
+    }
 }
 
 impl std::fmt::Display for Formula {
@@ -104,6 +120,7 @@ impl std::fmt::Display for FormulaTerm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             FormulaTerm::Number(number) => write!(f, "{number}"),
+            FormulaTerm::Bytes { name: Some(name), .. } => write!(f, "{name}"),
             FormulaTerm::Bytes { binding: (set, binding), offset, .. } => {
                 write!(f, "{set}.{binding}@{offset}")
             }

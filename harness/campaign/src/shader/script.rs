@@ -181,7 +181,7 @@ impl ScriptBuilder {
         let contents = contents.ok_or(ScriptProblem::OutOfBounds { end, size })?;
         let initial = contents.iter().rev().fold(0, |value: u64, byte| value << 8 | u64::from(*byte)) as i64;
         Ok(match buffer.binding {
-            Some(binding) => FormulaTerm::Bytes { binding, offset, bytes, initial },
+            Some(binding) => FormulaTerm::Bytes { name: None, binding, offset, bytes, initial },
             None => FormulaTerm::Number(initial),
         })
     }
