@@ -669,7 +669,10 @@ impl SpirvModule {
             }
             Op::TypeVector => SpirvType::Vector { element: inner(0)?, count: operand(1)? },
             Op::TypeMatrix => SpirvType::Matrix { column: inner(0)?, count: operand(1)? },
-            Op::TypeArray => SpirvType::Array { element: inner(0)?, length: operand(1)? },
+            // A long vector may have a length that is specialized.
+            Op::TypeArray | Op::TypeVectorIdEXT => {
+                SpirvType::Array { element: inner(0)?, length: operand(1)? }
+            }
             Op::TypeRuntimeArray => SpirvType::RuntimeArray { element: inner(0)? },
             Op::TypeStruct => {
                 SpirvType::Struct { members: (0..operands.len()).map(inner).collect::<Result<_, _>>()? }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use arithmetic::mask;
 use litmus::InterlockEnd;
-use rspirv::spirv::{GlslStd450Op, StorageClass};
+use rspirv::spirv::{GlslStd450Op, Scope, StorageClass};
 use spirv_reader::{
     BarrierPart, CompositeOperation, MatrixOperation, MemoryOperands, PointerComparison, SpirvOperation,
     SpirvType,
@@ -397,9 +397,7 @@ impl Interpreter<'_> {
                 .ok_or_else(|| unsupported("a matrix without a constant size"))
         };
         let (rows, columns) = (number(rows)?, number(columns)?);
-        if number(matrix_scope)? != 3 {
-            return Err(unsupported("cooperative matrices with a scope other than Subgroup").into());
-        }
+        let matrix_scope = Scope::from_u32(number(matrix_scope)? as u32);
         let by_columns = self.control_number(ctx, access.layout, "this matrix layout")? == 1;
         let stride = match access.stride {
             Some(stride) => self.control_number(ctx, stride, "this matrix stride")?,
@@ -408,8 +406,18 @@ impl Interpreter<'_> {
         // The stride counts elements of the pointee type.
         let unit = program.type_size(pointer.ty);
         let bytes = program.type_size(component);
-        let lanes = u64::from(self.setup.subgroup_size);
-        let lane = u64::from(ctx.invocation_mut().lane);
+        let invocation = ctx.invocation_mut();
+        let (lanes, lane) = match matrix_scope {
+            Some(Scope::Subgroup) => (self.setup.subgroup_size, invocation.lane),
+            Some(Scope::Workgroup) => {
+                (self.setup.local_size.iter().product(), invocation.identity.local_index)
+            }
+            _ => {
+                let what = "cooperative matrices with a scope other than Subgroup and Workgroup";
+                return Err(unsupported(what).into());
+            }
+        };
+        let (lanes, lane) = (u64::from(lanes), u64::from(lane));
         let (outer, inner) = if by_columns { (columns, rows) } else { (rows, columns) };
         if outer.saturating_mul(inner) > 1 << 16 {
             return Err(unsupported("a matrix with this number of elements").into());
