@@ -51,9 +51,6 @@ pub(crate) const ARGUMENT_ELEMENTS: u64 = 4096;
 /// Workgroups of a chain in which each waits for its predecessors.
 const CHAIN_LENGTH: u32 = 4;
 
-/// Subgroup sizes of many devices; the first is chosen where none is given.
-pub(crate) const COMMON_SUBGROUP_SIZES: [u32; 3] = [32, 64, 16];
-
 /// How missing inputs are supplied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InputMode {
@@ -454,23 +451,28 @@ pub fn choose_inputs(
     }
     let entry = module.find_entry(options.entry.as_deref())?;
     let (function, stage) = (entry.function, entry.shader_stage());
+    let is_annotated = module.annotations != spirv_reader::annotations::Annotations::default();
     let is_subgroup_free = grid == InputGrid::Chosen
         && options.subgroup_size.is_none()
-        && module.annotations == spirv_reader::annotations::Annotations::default()
+        && !is_annotated
         && uses_subgroups(module);
     let may_choose_grid = grid == InputGrid::Chosen && is_grid_free(module, options);
     // Sections exclude fragments of one pixel from each other, so a draw has several of them.
     let has_sections = stage == Stage::Fragment && has_sections(module);
     let is_grid_free = may_choose_grid && !has_sections;
     let is_launch_free = is_grid_free && stage.has_workgroups();
+    // A given grid counts workgroups, of whatever size.
+    let is_local_size_free = grid != InputGrid::One && !is_annotated && stage.has_workgroups();
     let launch_for = |axes: &AxisUse| {
         let mut start = options.clone();
         let mut local_axes = [false; 3];
         if may_choose_grid && has_sections {
             start.grid = Some(wider_grid(stage).0);
         }
-        if is_launch_free {
+        if is_launch_free || is_local_size_free {
+            let given = start.grid;
             local_axes = choose_launch(module, options, function, axes, &mut start);
+            start.grid = if is_launch_free { start.grid } else { given };
         }
         let local_size = local_size_of(module, &start.specialization, &Default::default(), function);
         let invocations = local_size.map_or(1, |size| size.iter().product());
@@ -483,9 +485,9 @@ pub fn choose_inputs(
             start.workgroups = large_grid_workgroups(&start, invocations);
             start.is_sampled = start.workgroups != options.workgroups;
         }
-        start.subgroup_size = start
-            .subgroup_size
-            .or(Some(COMMON_SUBGROUP_SIZES[0]).filter(|size| is_subgroup_free && invocations > *size));
+        start.subgroup_size =
+            start.subgroup_size.or(Some(options.likely_subgroup_sizes()[0])
+                .filter(|size| is_subgroup_free && invocations > *size));
         (start, local_axes)
     };
     let search_for = |axes: AxisUse| -> Result<InputChoice, Refusal> {

@@ -2,14 +2,14 @@
 
 use spirv_reader::{SpirvInstruction, SpirvModule, annotations::Annotations};
 
-use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice};
+use crate::choose::InputChoice;
 use crate::dispatch::uses_subgroups;
 use crate::needs::needed_inputs;
 use entry_point::{AnalysisOptions, FindingCause, InvocationId};
 use lint::{awaited_atomics, divergent_barriers};
 use walk::{CoverageLimit, GridFinding, GridReport, GridSpot, NeededInput, RaceVerdict, line_ranges};
 
-/// Walks a clean kernel with the other common subgroup sizes, unless the size is given; returns the findings of the
+/// Walks a clean kernel with the other likely subgroup sizes, unless the size is given; returns the findings of the
 /// first size that has any, and the size.
 ///
 /// A scan of one subgroup of 32 lanes may race if two subgroups execute it.
@@ -25,11 +25,12 @@ pub(crate) fn find_with_other_subgroup_sizes(
     let invocations: u32 = report.local_size.iter().product();
     let mut tried = Vec::new();
     // No source language promises that a small workgroup is one subgroup; devices have none of fewer than four.
-    let is_small = given.language.is_some() && (5..32).contains(&invocations);
+    let is_free = given.language.is_some() && given.subgroup_sizes.is_empty();
+    let is_small = is_free && (5..32).contains(&invocations);
     let smaller = is_small.then(|| 1 << (invocations - 1).ilog2());
-    let common = COMMON_SUBGROUP_SIZES.into_iter().filter(|size| *size != report.subgroup_size);
-    let other_sizes = common.chain(smaller);
-    for size in other_sizes.filter(|size| *size <= invocations) {
+    let likely = given.likely_subgroup_sizes().iter().copied();
+    let other_sizes = likely.filter(|size| *size != report.subgroup_size).chain(smaller).collect::<Vec<_>>();
+    for size in other_sizes.into_iter().filter(|size| *size <= invocations) {
         let options = AnalysisOptions { subgroup_size: Some(size), ..chosen.clone() };
         let Ok(other) = walk::analyze_grid(module, &options) else { continue };
         if !other.findings.is_empty() {

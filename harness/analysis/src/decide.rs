@@ -9,7 +9,7 @@ use model::{Budget, Model};
 use spirv_reader::{SpirvModule, Stage};
 
 use crate::axes::repeats_in_each_workgroup;
-use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice};
+use crate::choose::InputChoice;
 use crate::clean_checks::{check_barriers, find_with_other_subgroup_sizes, note_waiting};
 use crate::needs::{chosen_constants, describe_launch, list_choice, needed_inputs};
 use crate::sizes::{needed_sizes, with_larger_sizes};
@@ -75,11 +75,24 @@ pub struct InputChoiceReport {
     pub options: AnalysisOptions,
     /// The code that one invocation alone reaches, because contents equal a number.
     pub(crate) reached_by_equality: Vec<Blocked>,
+    /// The number of findings that the source language does not define, if not all; these come first.
+    pub(crate) undefined_findings: Option<usize>,
 }
 
 impl InputChoiceReport {
     pub(crate) fn new(report: GridReport, options: AnalysisOptions) -> InputChoiceReport {
-        InputChoiceReport { report, options, reached_by_equality: Vec::new() }
+        InputChoiceReport { report, options, reached_by_equality: Vec::new(), undefined_findings: None }
+    }
+
+    /// Puts findings of the source before those that only the module has.
+    pub(crate) fn put_first(&mut self, mut of_source: Vec<GridFinding>) {
+        self.undefined_findings = Some(of_source.len());
+        let is_new =
+            |one: &GridFinding| of_source.iter().all(|known| known.finding_key() != one.finding_key());
+        let others: Vec<GridFinding> =
+            self.report.findings.iter().filter(|one| is_new(one)).cloned().collect();
+        of_source.extend(others);
+        self.report.findings = of_source;
     }
 }
 
@@ -360,7 +373,10 @@ impl DecidedChoices<'_> {
         if report.chosen_inputs.iter().all(Vec::is_empty) {
             report.chosen_inputs.clear();
         }
-        InputChoiceReport { report, options, reached_by_equality: choice.reached_by_equality() }
+        InputChoiceReport {
+            reached_by_equality: choice.reached_by_equality(),
+            ..InputChoiceReport::new(report, options)
+        }
     }
 }
 
@@ -413,7 +429,7 @@ fn take_due_to_subgroup_size(
     }
     let invocations = report.local_size.iter().product();
     let is_other = |size: &u32| Some(*size) != chosen.subgroup_size && *size <= invocations;
-    for size in COMMON_SUBGROUP_SIZES.into_iter().filter(is_other) {
+    for size in given.likely_subgroup_sizes().iter().copied().filter(is_other) {
         if findings.is_empty() {
             break;
         }

@@ -15,6 +15,9 @@ use spirv_reader::{HlslRules, ShaderLanguage};
 /// Default bound on the iterations of loops that depend on read values.
 pub const DEFAULT_UNROLL: u32 = 2;
 
+/// Subgroup sizes of many devices; the first is chosen where none is given.
+const COMMON_SUBGROUP_SIZES: [u32; 3] = [32, 64, 16];
+
 /// Options of an analysis: the grid, the inputs, the claim and the bounds.
 #[derive(Clone, Debug, Default)]
 pub struct AnalysisOptions {
@@ -34,6 +37,8 @@ pub struct AnalysisOptions {
     pub is_sampled: bool,
     /// Invocations per subgroup. Default: the annotations, else the whole workgroup.
     pub subgroup_size: Option<u32>,
+    /// The sizes that the source permits, the preferred one first. Default: those of many devices.
+    pub subgroup_sizes: Vec<u32>,
     /// Specialization constants by `SpecId`.
     pub specialization: HashMap<u32, u64>,
     /// Bytes of push constants by offset.
@@ -113,6 +118,11 @@ impl AnalysisOptions {
         let all = (set, binding, 0)..=(set, binding, u32::MAX);
         let buffers = self.buffer_elements.range(all.clone()).map(|((_, _, element), _)| *element);
         buffers.chain(self.image_elements.range(all).map(|((_, _, element), _)| *element)).collect()
+    }
+
+    /// Returns the subgroup sizes to try, the first one first.
+    pub fn likely_subgroup_sizes(&self) -> &[u32] {
+        if self.subgroup_sizes.is_empty() { &COMMON_SUBGROUP_SIZES } else { &self.subgroup_sizes }
     }
 
     /// Returns the bound on the iterations of loops that depend on read values.

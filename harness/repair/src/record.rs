@@ -126,18 +126,14 @@ fn shader_change(module: &SpirvModule, change: &ChangeKind) -> ShaderChange {
             insert(language.control_barrier(*class), side, anchor)
         }
         ChangeKind::InsertFences { side, anchor, classes, .. } => {
-            let code = match classes[..] {
-                [class] => language.memory_barrier(class),
-                _ => language.full_memory_barrier(),
-            };
-            insert(code.to_owned(), side, anchor)
+            insert(language.memory_barrier(classes), side, anchor)
         }
         ChangeKind::MakeCoherent { root, is_left_out: true } => {
             ShaderChange::MakeAccessCoherent { name: variable_label(module, *root) }
         }
         ChangeKind::MakeCoherent { root, .. } => {
             let qualifier = match language {
-                ShaderLanguage::Glsl => ChangeQualifier::Coherent,
+                ShaderLanguage::Glsl | ShaderLanguage::OpenClC => ChangeQualifier::Coherent,
                 ShaderLanguage::Hlsl | ShaderLanguage::Slang => ChangeQualifier::GloballyCoherent,
                 ShaderLanguage::Wgsl => ChangeQualifier::NagaCoherent,
             };

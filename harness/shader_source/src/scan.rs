@@ -2,15 +2,17 @@
 
 use std::ops::Range;
 
-/// Replaces comments by blanks. Line ends and string literals are unchanged.
+/// Replaces comments by blanks. Line ends and string literals are unchanged, and so are the offsets of all bytes.
 pub fn blank_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
+    let blank = |next: char| if next == '\n' { "\n" } else { &"    "[..next.len_utf8()] };
     let mut rest = text.chars().peekable();
     while let Some(next) = rest.next() {
         match (next, rest.peek()) {
             ('/', Some('/')) => {
-                while rest.peek().is_some_and(|next| *next != '\n') {
-                    rest.next();
+                plain.push(' ');
+                while let Some(next) = rest.next_if(|next| *next != '\n') {
+                    plain.push_str(blank(next));
                 }
             }
             ('/', Some('*')) => {
@@ -18,7 +20,7 @@ pub fn blank_comments(text: &str) -> String {
                 plain.push_str("  ");
                 let mut last = ' ';
                 for next in rest.by_ref() {
-                    plain.push(if next == '\n' { '\n' } else { ' ' });
+                    plain.push_str(blank(next));
                     if last == '*' && next == '/' {
                         break;
                     }
@@ -97,10 +99,11 @@ mod tests {
     #[test]
     fn comments_become_blanks() {
         let cases = [
-            ("a // b\nc", "a \nc"),
+            ("a // b\nc", "a     \nc"),
+            ("/* µ */ a // µ", "        a      "),
             ("a/* b\n* */c", "a    \n    c"),
-            ("\"// no\" // yes", "\"// no\" "),
-            ("a / b \" open\n// c\nd", "a / b \" open\n\nd"),
+            ("\"// no\" // yes", "\"// no\"       "),
+            ("a / b \" open\n// c\nd", "a / b \" open\n    \nd"),
             ("/*/ still */x", "            x"),
         ];
         for (text, expected) in cases {

@@ -10,6 +10,8 @@ pub enum ShaderLanguage {
     Glsl,
     /// The high-level shading language of DirectX.
     Hlsl,
+    /// Kernels of OpenCL.
+    OpenClC,
     /// Slang, which has the functions of HLSL.
     Slang,
     /// The WebGPU shading language.
@@ -86,6 +88,7 @@ impl ShaderLanguage {
     pub fn from_extension(extension: &str) -> Option<ShaderLanguage> {
         match extension {
             "hlsl" | "compute" => Some(ShaderLanguage::Hlsl),
+            "cl" => Some(ShaderLanguage::OpenClC),
             "slang" => Some(ShaderLanguage::Slang),
             "wgsl" => Some(ShaderLanguage::Wgsl),
             extension if GLSL_EXTENSIONS.contains(&extension) => Some(ShaderLanguage::Glsl),
@@ -97,6 +100,7 @@ impl ShaderLanguage {
     pub(crate) fn from_source_number(number: u32) -> Option<ShaderLanguage> {
         match number {
             1 | 2 => Some(ShaderLanguage::Glsl),
+            3 => Some(ShaderLanguage::OpenClC),
             5 => Some(ShaderLanguage::Hlsl),
             10 => Some(ShaderLanguage::Wgsl),
             11 => Some(ShaderLanguage::Slang),
@@ -109,6 +113,7 @@ impl ShaderLanguage {
         match self {
             ShaderLanguage::Glsl => "GLSL",
             ShaderLanguage::Hlsl => "HLSL",
+            ShaderLanguage::OpenClC => "OpenCL C",
             ShaderLanguage::Slang => "Slang",
             ShaderLanguage::Wgsl => "WGSL",
         }
@@ -119,30 +124,27 @@ impl ShaderLanguage {
         matches!(self, ShaderLanguage::Hlsl | ShaderLanguage::Slang)
     }
 
-    /// Returns the memory barrier for a class.
-    pub fn memory_barrier(self, class: StorageClass) -> &'static str {
-        match (self, class) {
-            (ShaderLanguage::Hlsl | ShaderLanguage::Slang, StorageClass::Workgroup) => {
+    /// Returns the memory barrier for some classes.
+    pub fn memory_barrier(self, classes: &[StorageClass]) -> String {
+        let one = match (self, classes) {
+            (ShaderLanguage::OpenClC, classes) => return format!("mem_fence({});", fence_flags(classes)),
+            (ShaderLanguage::Hlsl | ShaderLanguage::Slang, [StorageClass::Workgroup]) => {
                 "GroupMemoryBarrier();"
             }
-            (ShaderLanguage::Hlsl | ShaderLanguage::Slang, _) => "DeviceMemoryBarrier();",
-            (_, StorageClass::Buffer | StorageClass::Output) => "memoryBarrierBuffer();",
-            (_, StorageClass::Workgroup) => "memoryBarrierShared();",
-            (_, StorageClass::Image) => "memoryBarrierImage();",
-        }
-    }
-
-    /// Returns the memory barrier for all classes.
-    pub fn full_memory_barrier(self) -> &'static str {
-        match self {
-            ShaderLanguage::Hlsl | ShaderLanguage::Slang => "AllMemoryBarrier();",
-            ShaderLanguage::Glsl | ShaderLanguage::Wgsl => "memoryBarrier();",
-        }
+            (ShaderLanguage::Hlsl | ShaderLanguage::Slang, [_]) => "DeviceMemoryBarrier();",
+            (ShaderLanguage::Hlsl | ShaderLanguage::Slang, _) => "AllMemoryBarrier();",
+            (_, [StorageClass::Buffer | StorageClass::Output]) => "memoryBarrierBuffer();",
+            (_, [StorageClass::Workgroup]) => "memoryBarrierShared();",
+            (_, [StorageClass::Image]) => "memoryBarrierImage();",
+            _ => "memoryBarrier();",
+        };
+        one.to_owned()
     }
 
     /// Returns the workgroup barrier for a class.
     pub fn control_barrier(self, class: StorageClass) -> String {
         let one = match (self, class) {
+            (ShaderLanguage::OpenClC, class) => return format!("barrier({});", fence_flags(&[class])),
             (ShaderLanguage::Wgsl, StorageClass::Workgroup) => "workgroupBarrier();",
             (ShaderLanguage::Wgsl, StorageClass::Image) => "textureBarrier();",
             (ShaderLanguage::Wgsl, _) => "storageBarrier();",
@@ -154,11 +156,67 @@ impl ShaderLanguage {
             // GLSL's `barrier()` orders shared memory only; other classes need a memory barrier on both
             // sides.
             (ShaderLanguage::Glsl, class) => {
-                let memory = self.memory_barrier(class);
+                let memory = self.memory_barrier(&[class]);
                 return format!("{memory} barrier(); {memory}");
             }
         };
         one.to_owned()
+    }
+
+    /// Returns the functions that are workgroup barriers.
+    pub fn control_barriers(self) -> &'static [&'static str] {
+        match self {
+            ShaderLanguage::Glsl | ShaderLanguage::OpenClC => &["barrier"],
+            ShaderLanguage::Hlsl | ShaderLanguage::Slang => &[
+                "GroupMemoryBarrierWithGroupSync",
+                "DeviceMemoryBarrierWithGroupSync",
+                "AllMemoryBarrierWithGroupSync",
+            ],
+            ShaderLanguage::Wgsl => {
+                &["workgroupBarrier", "storageBarrier", "textureBarrier", "workgroupUniformLoad"]
+            }
+        }
+    }
+
+    /// Returns the word for variables in workgroup memory.
+    pub fn shared_word(self) -> &'static str {
+        match self {
+            ShaderLanguage::Glsl => "shared",
+            ShaderLanguage::Hlsl | ShaderLanguage::Slang => "groupshared",
+            ShaderLanguage::OpenClC => "local",
+            ShaderLanguage::Wgsl => "var<workgroup>",
+        }
+    }
+
+    /// Returns the atomic function with a name as in GLSL without `atomic`: `Add` or `CompSwap`.
+    pub fn atomic_named(self, name: &str) -> String {
+        match (self, name) {
+            (ShaderLanguage::Hlsl | ShaderLanguage::Slang, "CompSwap") => {
+                "InterlockedCompareExchange".to_owned()
+            }
+            (ShaderLanguage::Hlsl | ShaderLanguage::Slang, _) => format!("Interlocked{name}"),
+            (ShaderLanguage::OpenClC, "CompSwap") => "atomic_cmpxchg".to_owned(),
+            (ShaderLanguage::OpenClC, "Exchange") => "atomic_xchg".to_owned(),
+            (ShaderLanguage::OpenClC, _) => format!("atomic_{}", name.to_lowercase()),
+            (ShaderLanguage::Wgsl, "CompSwap") => "atomicCompareExchangeWeak".to_owned(),
+            (ShaderLanguage::Glsl | ShaderLanguage::Wgsl, _) => format!("atomic{name}"),
+        }
+    }
+
+    /// Returns an element as an argument of an atomic function.
+    pub fn atomic_argument(self, element: &str) -> String {
+        match self {
+            ShaderLanguage::OpenClC | ShaderLanguage::Wgsl => format!("&{element}"),
+            ShaderLanguage::Glsl | ShaderLanguage::Hlsl | ShaderLanguage::Slang => element.to_owned(),
+        }
+    }
+
+    /// Returns the zero of a type.
+    pub fn zero_of(self, ty: &str) -> String {
+        match self {
+            ShaderLanguage::Hlsl | ShaderLanguage::OpenClC | ShaderLanguage::Slang => format!("({ty})0"),
+            ShaderLanguage::Glsl | ShaderLanguage::Wgsl => format!("{ty}(0)"),
+        }
     }
 
     /// Returns the function for an atomic instruction.
@@ -172,21 +230,28 @@ impl ShaderLanguage {
             Op::AtomicUMax | Op::AtomicSMax => "Max",
             _ => return None,
         };
-        Some(match self {
-            ShaderLanguage::Hlsl | ShaderLanguage::Slang => format!("Interlocked{name}"),
-            ShaderLanguage::Glsl | ShaderLanguage::Wgsl => format!("atomic{name}"),
-        })
+        Some(self.atomic_named(name))
     }
 
-    /// Returns the function for a texel; WGSL has none.
+    /// Returns the function for a texel; WGSL and OpenCL C have none.
     pub fn image_atomic_function(self, atomic: Op) -> Option<String> {
         let name = self.atomic_function(atomic)?;
         match self {
             ShaderLanguage::Glsl => Some(name.replace("atomic", "imageAtomic")),
             ShaderLanguage::Hlsl | ShaderLanguage::Slang => Some(name),
-            ShaderLanguage::Wgsl => None,
+            ShaderLanguage::OpenClC | ShaderLanguage::Wgsl => None,
         }
     }
+}
+
+/// Returns the flags of a fence of OpenCL C.
+fn fence_flags(classes: &[StorageClass]) -> String {
+    let flag = |class: &StorageClass| match class {
+        StorageClass::Workgroup => "CLK_LOCAL_MEM_FENCE",
+        StorageClass::Image => "CLK_IMAGE_MEM_FENCE",
+        StorageClass::Buffer | StorageClass::Output => "CLK_GLOBAL_MEM_FENCE",
+    };
+    classes.iter().map(flag).collect::<Vec<_>>().join(" | ")
 }
 
 /// Returns what a GLSL source declares with one of the coherence qualifiers: variables, blocks, and members as

@@ -19,8 +19,9 @@
 //!   memory with a coherence qualifier in the text of `OpSource`, is coherent. glslang drops `devicecoherent` and
 //!   `queuefamilycoherent` without `#pragma use_vulkan_memory_model`, and any qualifier for the store of `x++`.
 //!
-//! The modules of OpenCL C have what the language promises: clspv declares buffers `Coherent`. Rules about uniform
-//! control flow are not applied.
+//! - **OpenCL C**: the modules have what the language promises; clspv declares buffers with fences `Coherent`.
+//!
+//! Rules about uniform control flow are not applied.
 
 use rspirv::spirv::{Op, StorageClass};
 use vocabulary::Scope;
@@ -46,6 +47,7 @@ impl SpirvModule {
                 module.add_lane_barriers();
             }
             ShaderLanguage::Slang => module.plain_access_scope = Some(Scope::Workgroup),
+            ShaderLanguage::OpenClC => return None,
             ShaderLanguage::Glsl => {
                 let functions = module.functions.values_mut();
                 let changed = functions

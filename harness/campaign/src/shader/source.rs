@@ -3,7 +3,7 @@
 //! The compilers are the user's installed programs, so that the analysed code is the code that the user
 //! ships. Every answer contains the compiler's name, version and flags. If a compiler refuses a source, the
 //! next installed one is tried. A source of HLSL, Slang or Unity has a module for each entry point. `FILE.foz/HASH`
-//! names a module of an archive. A script has the inputs of its shader. [`opencl`] compiles kernels of OpenCL C.
+//! names a module of an archive. A script has the inputs of its shader.
 
 mod alternatives;
 mod archives;
@@ -16,7 +16,6 @@ mod includes;
 mod installed;
 mod macros;
 mod module_edit;
-mod opencl;
 mod prepare;
 mod process;
 mod scripts;
@@ -43,7 +42,7 @@ pub use archives::ArchiveCache;
 pub use definitions::{CommandFlags, CompileCommands, parse_definitions};
 pub use error::SourceError;
 pub use installed::{KnownCompiler, known_compilers};
-pub(crate) use module_edit::simplify_module;
+pub(crate) use module_edit::{simplify_module, without_source_language};
 pub(crate) use process::run_to_end;
 
 use crate::files;
@@ -53,9 +52,12 @@ use crate::shader::script::DxcFlags;
 const MAX_FOUND_FOLDERS: usize = 16;
 
 /// The first bytes of binary SPIR-V.
-const SPIRV_MAGIC: [u8; 4] = [0x03, 0x02, 0x23, 0x07];
+pub(crate) const SPIRV_MAGIC: [u8; 4] = [0x03, 0x02, 0x23, 0x07];
 /// Extensions of SPIR-V, binary and text.
 const MODULE_EXTENSIONS: [&str; 2] = ["spv", "spvasm"];
+/// Extensions of languages without a compiler to SPIR-V.
+const UNCOMPILED_LANGUAGES: [(&str, &str); 3] =
+    [("metal", "the Metal shading language"), ("cu", "CUDA C++"), ("hip", "HIP")];
 
 /// The compiler options for source files.
 #[derive(Clone, Debug)]
@@ -113,21 +115,32 @@ pub struct SourceModule {
     pub unset: Vec<UnsetOverride>,
     /// The inputs that the file gives.
     pub given: Option<Box<AnalysisOptions>>,
-    /// The lanes of a wave, if an attribute of the entry point gives them.
-    pub wave_size: Option<u32>,
+    /// The lanes of a wave that an attribute of the entry point permits, the preferred number first.
+    pub wave_sizes: Vec<u32>,
 }
 
 impl SourceModule {
     /// Creates a module that no compiler made.
     pub fn from_spirv(bytes: Vec<u8>) -> SourceModule {
         let (language, compiler, entry) = (None, None, None);
-        SourceModule { bytes, language, compiler, entry, unset: Vec::new(), given: None, wave_size: None }
+        SourceModule {
+            bytes,
+            language,
+            compiler,
+            entry,
+            unset: Vec::new(),
+            given: None,
+            wave_sizes: Vec::new(),
+        }
     }
 
     /// Returns options with the inputs that the file gives in addition.
     pub fn with_given_inputs(&self, options: &AnalysisOptions) -> AnalysisOptions {
         let mut options = options.clone();
-        options.subgroup_size = options.subgroup_size.or(self.wave_size);
+        match self.wave_sizes[..] {
+            [size] => options.subgroup_size = options.subgroup_size.or(Some(size)),
+            _ => options.subgroup_sizes.clone_from(&self.wave_sizes),
+        }
         // The compiler has set the overrides.
         if self.language == Some(ShaderLanguage::Wgsl) {
             options.named_constants.clear();
@@ -163,8 +176,15 @@ struct CompileUnit {
     defines: Vec<String>,
     /// The text, if it differs from that of the source.
     text: Option<String>,
-    /// The lanes of a wave that an attribute gives.
-    wave_size: Option<u32>,
+    /// The lanes of a wave that an attribute permits.
+    wave_sizes: Vec<u32>,
+}
+
+impl CompileUnit {
+    /// Returns the unit of a whole source with all its entry points.
+    fn whole(stage: &'static SourceStage, text: Option<String>) -> CompileUnit {
+        CompileUnit { entry: None, stage, defines: Vec::new(), text, wave_sizes: Vec::new() }
+    }
 }
 
 fn file_extension(file: &str) -> &str {
@@ -187,10 +207,15 @@ pub fn is_shader(argument: &str) -> bool {
     }
     let extension = file_extension(argument);
     MODULE_EXTENSIONS.contains(&extension)
-        || extension == opencl::EXTENSION
         || scripts::is_script(argument)
         || archives::archive_of(argument).is_some()
         || ShaderLanguage::from_extension(extension).is_some()
+        || uncompiled_language(extension).is_some()
+}
+
+/// Returns the language of an extension for which there is no compiler to SPIR-V.
+fn uncompiled_language(extension: &str) -> Option<&'static str> {
+    UNCOMPILED_LANGUAGES.iter().find(|(known, _)| *known == extension).map(|(_, language)| *language)
 }
 
 /// Returns the names of the modules of an archive, of all or of those that a hash selects, for [`load_all`]; for another
@@ -211,9 +236,6 @@ pub fn load_all(file: &str, compilation: &Compilation) -> Vec<Result<SourceModul
     let extension = file_extension(file);
     if scripts::is_extension(extension) {
         return vec![scripts::load_script(file, compilation)];
-    }
-    if extension == opencl::EXTENSION {
-        return vec![opencl::load_kernels(file, compilation)];
     }
     if MODULE_EXTENSIONS.contains(&extension) {
         let bytes = files::read_file(file.as_ref(), files::MAX_SHADER_BYTES);
@@ -318,7 +340,6 @@ pub fn compile_edited_text(
 pub fn read_editable_text(file: &str, compilation: &Compilation) -> Option<String> {
     let extension = file_extension(file);
     let is_module = MODULE_EXTENSIONS.contains(&extension)
-        || extension == opencl::EXTENSION
         || scripts::is_script(file)
         || archives::archive_of(file).is_some();
     let is_source = !is_module && compilation.preprocess.is_none();
@@ -341,7 +362,11 @@ impl ShaderSource<'_> {
     ) -> Result<ShaderSource<'a>, SourceError> {
         let extension = file_extension(file);
         let Some(of_extension) = ShaderLanguage::from_extension(extension) else {
-            return Err(SourceError::UnknownExtension { file: file.to_owned() });
+            let (known, file) = (uncompiled_language(extension), file.to_owned());
+            return Err(match known {
+                Some(language) => SourceError::Uncompiled { file, language },
+                None => SourceError::UnknownExtension { file },
+            });
         };
         if bytes.starts_with(&SPIRV_MAGIC) {
             return Err(SourceError::BinaryModule { file: file.to_owned() });
@@ -472,22 +497,20 @@ impl ShaderSource<'_> {
         match self.language {
             ShaderLanguage::Wgsl => {
                 let text = wgsl::strip_unsupported_directives(&self.text, &plain);
-                let (stage, defines) = (COMPUTE, Vec::new());
-                Ok(vec![CompileUnit { entry: None, stage, defines, text, wave_size: None }])
+                Ok(vec![CompileUnit::whole(COMPUTE, text)])
             }
+            ShaderLanguage::OpenClC => Ok(vec![CompileUnit::whole(COMPUTE, None)]),
             ShaderLanguage::Glsl => self.glsl_units(&plain),
             ShaderLanguage::Hlsl | ShaderLanguage::Slang => self.entry_point_units(),
         }
     }
 
     fn glsl_units(&self, plain: &str) -> Result<Vec<CompileUnit>, SourceError> {
-        let unit =
-            |stage, text| CompileUnit { entry: None, stage, defines: Vec::new(), text, wave_size: None };
         let sections = prepare::stage_sections(&self.text);
         if !sections.is_empty() {
             let section = |section: prepare::StageSection| {
                 let text = prepare::prepare_glsl(&section.text, &blank_comments(&section.text));
-                unit(section.stage, Some(text.unwrap_or(section.text)))
+                CompileUnit::whole(section.stage, Some(text.unwrap_or(section.text)))
             };
             return Ok(sections.into_iter().map(section).collect());
         }
@@ -498,12 +521,20 @@ impl ShaderSource<'_> {
             return Err(SourceError::NoEntryPoint { file: self.file.to_owned(), what });
         }
         let stage = stage::stage_of_file(self.file, &whole).unwrap_or(COMPUTE);
-        Ok(vec![unit(stage, prepare::prepare_glsl(&self.text, plain))])
+        Ok(vec![CompileUnit::whole(stage, prepare::prepare_glsl(&self.text, plain))])
     }
 
     /// Returns the entry points of a source whose compilers take one at a time.
     fn entry_point_units(&self) -> Result<Vec<CompileUnit>, SourceError> {
-        let whole = self.full_text();
+        let defines = self.compilation.defines.iter();
+        let defines: String = defines.map(|one| format!("#define {}\n", one.replacen('=', " ", 1))).collect();
+        if let Some(at) = entry_points::impossible_wave_size(&blank_comments(&self.text), &defines) {
+            let before = &self.text[..at];
+            let line = before.matches('\n').count() as u32 + 1;
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1;
+            return Err(SourceError::WaveSize { file: self.file.to_owned(), line, column });
+        }
+        let whole = defines + &self.full_text();
         let mut entries = entry_points::unity_kernels(&whole);
         if entries.is_empty() {
             entries = entry_points::find_annotated(&whole);
@@ -527,8 +558,8 @@ impl ShaderSource<'_> {
             return Err(missing().unwrap_or_else(|| no_entry_point_error(self.file, None, Vec::new())));
         }
         let unit = |entry: EntryPoint| {
-            let EntryPoint { name, stage, defines, wave_size } = entry;
-            CompileUnit { entry: Some(name), stage, defines, text: None, wave_size }
+            let EntryPoint { name, stage, defines, wave_sizes } = entry;
+            CompileUnit { entry: Some(name), stage, defines, text: None, wave_sizes }
         };
         Ok(entries.into_iter().map(unit).collect())
     }
@@ -550,7 +581,7 @@ impl ShaderSource<'_> {
         for compiler in of_language().filter(is_chosen) {
             match compiler.compile(self, unit) {
                 Ok(Some(module)) => {
-                    return Ok(SourceModule { wave_size: unit.wave_size, ..module });
+                    return Ok(SourceModule { wave_sizes: unit.wave_sizes.clone(), ..module });
                 }
                 Ok(None) => {}
                 // Another compiler may accept the source: dxc supports newer HLSL, and tint more of WGSL.

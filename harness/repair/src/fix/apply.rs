@@ -1,6 +1,9 @@
 //! Applies changes to a module.
 
+use std::collections::BTreeSet;
+
 use litmus::{Scope, StorageClass};
+use rspirv::spirv::StorageClass as Class;
 use spirv_reader::{ShaderLanguage, SpirvModule, read_module};
 
 use super::change::{ChangeKind, KernelChange};
@@ -63,9 +66,14 @@ fn insert_barrier(
     at: usize,
     class: StorageClass,
 ) -> Option<()> {
-    if module.language.unwrap_or(ShaderLanguage::Glsl) != ShaderLanguage::Glsl
-        || class == StorageClass::Workgroup
-    {
+    let language = module.language.unwrap_or(ShaderLanguage::Glsl);
+    if language == ShaderLanguage::OpenClC && class == StorageClass::Buffer {
+        let buffers = module.variables.iter().filter(|(_, known)| known.class == Class::StorageBuffer);
+        let buffers: BTreeSet<u32> = buffers.map(|(id, _)| *id).collect();
+        // Some may be coherent already.
+        buffers.into_iter().for_each(|id| _ = edit.make_coherent(id));
+    }
+    if language != ShaderLanguage::Glsl || class == StorageClass::Workgroup {
         return edit.insert_control_barrier(at, Scope::Workgroup, &[class]);
     }
     edit.insert_memory_barrier(at, &[class])?;

@@ -132,42 +132,22 @@ impl<'m> ModuleCandidates<'m> {
     fn update_change(&self, sites: &[ChangeSite], class: Class) -> Option<KernelChange> {
         let site = *sites.first()?;
         let function = self.module.functions.get(&site.function)?;
-        let updates = plain_updates(self.module, function);
-        let mut changed: Vec<PlainUpdate> = Vec::new();
-        for one in sites {
-            let of_site = |update: &&PlainUpdate| [update.load, update.store].contains(&one.index);
-            let update = updates.iter().find(of_site).filter(|_| one.function == site.function)?;
-            if !changed.contains(update) {
-                changed.push(*update);
-            }
-        }
-        let atomic = changed.first()?.atomic;
+        let accesses = |update: &PlainUpdate| [update.load, update.store];
+        let updates = updates_at(sites, plain_updates(self.module, function), accesses)?;
+        let atomic = updates.first()?.atomic;
         self.language.atomic_function(atomic)?;
-        self.new_change(
-            site,
-            ChangeKind::MakeUpdate { function: site.function, updates: changed, class, atomic },
-        )
+        self.new_change(site, ChangeKind::MakeUpdate { function: site.function, updates, class, atomic })
     }
 
     /// Returns the change of reads and writes of texels to image atomics, if all accesses belong to some.
     fn image_update_change(&self, sites: &[ChangeSite]) -> Option<KernelChange> {
         let site = *sites.first()?;
         let function = self.module.functions.get(&site.function)?;
-        let updates = image_updates(self.module, function);
-        let mut changed: Vec<ImageUpdate> = Vec::new();
-        for one in sites {
-            let of_site = |update: &&ImageUpdate| [update.read, update.write].contains(&one.index);
-            let update = updates.iter().find(of_site).filter(|_| one.function == site.function)?;
-            if !changed.contains(update) {
-                changed.push(*update);
-            }
-        }
-        let atomic = changed.first()?.atomic;
+        let accesses = |update: &ImageUpdate| [update.read, update.write];
+        let updates = updates_at(sites, image_updates(self.module, function), accesses)?;
+        let atomic = updates.first()?.atomic;
         self.language.image_atomic_function(atomic)?;
-        self.new_change(
-            site,
-            ChangeKind::MakeImageUpdate { function: site.function, updates: changed, atomic },
-        )
+        self.new_change(site, ChangeKind::MakeImageUpdate { function: site.function, updates, atomic })
     }
 
     fn push_candidate(&mut self, site: ChangeSite, kind: ChangeKind) {
@@ -184,8 +164,9 @@ impl<'m> ModuleCandidates<'m> {
 
     pub(super) fn add_coherent(&mut self, root: u32, sites: &[ChangeSite]) {
         let module = self.module;
-        // By the rules of WGSL all shared memory is as coherent as the language allows.
-        if module.plain_access_scope.is_some() && module.language == Some(ShaderLanguage::Wgsl) {
+        // By the rules of WGSL and OpenCL C all shared memory is as coherent as the language allows.
+        let is_by_wgsl = module.plain_access_scope.is_some() && self.language == ShaderLanguage::Wgsl;
+        if is_by_wgsl || self.language == ShaderLanguage::OpenClC {
             return;
         }
         let left_out = |site: &&ChangeSite| {
@@ -446,6 +427,22 @@ impl<'m> ModuleCandidates<'m> {
         }
         None
     }
+}
+
+/// Returns the updates to which the accesses at all sites belong, which are in one function.
+fn updates_at<T: Clone + PartialEq>(
+    sites: &[ChangeSite],
+    updates: Vec<T>,
+    accesses: impl Fn(&T) -> [usize; 2],
+) -> Option<Vec<T>> {
+    let mut found: Vec<T> = Vec::new();
+    for site in sites.iter().map(|site| (site.function == sites[0].function).then_some(site.index)) {
+        let update = updates.iter().find(|update| site.is_some_and(|at| accesses(update).contains(&at)))?;
+        if !found.contains(update) {
+            found.push(update.clone());
+        }
+    }
+    Some(found)
 }
 
 /// A position at which a barrier may be inserted.

@@ -15,7 +15,7 @@ use super::invocations::shared_variable_names;
 use super::text::{ShaderStatement, ShaderText, StatementKind, closing_bracket_end};
 use super::update::update_fixes;
 use crate::record::CodeEdit;
-use shader_source::scan::{has_word, is_identifier_character};
+use shader_source::scan::{has_call, has_word, is_identifier_character};
 
 /// Upper bound on the placements of one fix.
 const MAX_PLACEMENTS: usize = 4;
@@ -65,12 +65,7 @@ fn find_placements(source: &ShaderText, target: &RepairTarget, record: &ChangeRe
 fn strengthen_call(source: &ShaderText, line: u32, change: &ShaderChange) -> Vec<Vec<CodeEdit>> {
     let mut edits = Vec::new();
     let simple_ranges = source.simple_statements_on(line).into_iter().map(|one| one.range.clone());
-    let heads = statements_with_condition_on(source, line).filter_map(|statement| match &statement.kind {
-        StatementKind::If { condition: head, .. } | StatementKind::Loop { header: head, .. } => {
-            Some(head.clone())
-        }
-        StatementKind::Simple | StatementKind::Block(_) | StatementKind::Other => None,
-    });
+    let heads = statements_with_condition_on(source, line).filter_map(|statement| statement.head().cloned());
     for range in simple_ranges.chain(heads) {
         let Some(code) = source.plain.get(range.clone()) else { continue };
         // Storage classes and semantics are the last arguments of each of these functions.
@@ -183,12 +178,9 @@ fn place_insertion(
 
 /// Returns the conditional statements and loops whose condition is on a line.
 fn statements_with_condition_on(source: &ShaderText, line: u32) -> impl Iterator<Item = &ShaderStatement> {
-    source.statements().into_iter().filter(move |statement| match &statement.kind {
-        StatementKind::If { condition: head, .. } | StatementKind::Loop { header: head, .. } => {
-            (source.line_of(head.start)..=source.line_of(head.end)).contains(&line)
-        }
-        StatementKind::Simple | StatementKind::Block(_) | StatementKind::Other => false,
-    })
+    let is_on_line =
+        move |head: &Range<usize>| (source.line_of(head.start)..=source.line_of(head.end)).contains(&line);
+    source.statements().into_iter().filter(move |statement| statement.head().is_some_and(is_on_line))
 }
 
 /// Returns the placements of code around an access in a condition. After the access is the start of the body,
@@ -273,7 +265,7 @@ pub(super) fn declare_coherent(source: &ShaderText, target: &RepairTarget, name:
     let is_named = |head: &str| has_word(head, name) || target.names.iter().any(|name| has_word(head, name));
     let plain = &source.plain;
     match source.language {
-        ShaderLanguage::Wgsl => None,
+        ShaderLanguage::OpenClC | ShaderLanguage::Wgsl => None,
         ShaderLanguage::Hlsl | ShaderLanguage::Slang => {
             let words = ["RWStructuredBuffer", "RWByteAddressBuffer", "RWBuffer", "RWTexture"];
             let found = words.iter().flat_map(|word| plain.match_indices(word)).find(|(at, _)| {
@@ -363,15 +355,21 @@ fn barrier_statements(source: &ShaderText) -> Vec<Range<usize>> {
     let is_barrier = |statement: &&ShaderStatement| {
         let code = source.code(&statement.range);
         matches!(statement.kind, StatementKind::Simple)
-            && code.trim_end_matches(';').trim().ends_with("()")
-            && (code.contains("arrier"))
+            && code.trim_end_matches(';').trim().ends_with(')')
+            && (code.contains("arrier()") || has_call(code, "barrier") || has_call(code, "mem_fence"))
     };
     source.statements().into_iter().filter(is_barrier).map(|one| one.range.clone()).collect()
 }
 
 /// Returns a control barrier for all memory, to replace a weaker barrier.
 fn stronger_barrier(source: &ShaderText, call: &str) -> Option<String> {
-    let name = call.strip_suffix("()")?.trim();
+    let (name, flags) = call.strip_suffix(')')?.split_once('(')?;
+    let name = name.trim();
+    if source.language == ShaderLanguage::OpenClC {
+        let all = "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE";
+        let flags = if name == "mem_fence" { flags } else { all };
+        return Some(format!("barrier({flags});")).filter(|new| new.trim_end_matches(';') != call);
+    }
     let new = match (source.language, name) {
         (ShaderLanguage::Glsl, "memoryBarrierShared" | "groupMemoryBarrier") => "barrier();",
         (ShaderLanguage::Glsl, "memoryBarrierBuffer") => "memoryBarrierBuffer(); barrier();",

@@ -85,17 +85,7 @@ pub(super) struct BarrierNames(Vec<String>);
 
 impl BarrierNames {
     pub fn of_source(source: &ShaderText) -> BarrierNames {
-        let known: &[&str] = match source.language {
-            ShaderLanguage::Glsl => &["barrier"],
-            ShaderLanguage::Hlsl | ShaderLanguage::Slang => &[
-                "GroupMemoryBarrierWithGroupSync",
-                "DeviceMemoryBarrierWithGroupSync",
-                "AllMemoryBarrierWithGroupSync",
-            ],
-            ShaderLanguage::Wgsl => {
-                &["workgroupBarrier", "storageBarrier", "textureBarrier", "workgroupUniformLoad"]
-            }
-        };
+        let known = source.language.control_barriers();
         let mut names = BarrierNames(known.iter().map(|name| (*name).to_owned()).collect());
         for _ in 0..MAX_CALLS {
             let calling = source.functions.iter().filter(|function| names.is_in(source, &function.body));
@@ -383,6 +373,7 @@ struct GuardedText {
 }
 
 /// Writes statements such that every invocation reaches their barriers.
+#[derive(Clone)]
 struct GuardWriter<'a> {
     source: &'a ShaderText,
     barriers: &'a BarrierNames,
@@ -397,6 +388,7 @@ struct GuardWriter<'a> {
     is_changing: bool,
 }
 
+#[derive(Clone)]
 enum GuardPiece {
     Plain(String),
     Guarded(String),
@@ -511,10 +503,7 @@ impl<'a> GuardWriter<'a> {
         let can_split = self.source.language != ShaderLanguage::Wgsl && !ty.contains(' ');
         match value {
             Some(value) if is_used && reads_memory && can_split && !later.is_empty() => {
-                let zero = match self.source.language {
-                    ShaderLanguage::Hlsl | ShaderLanguage::Slang => format!("({ty})0"),
-                    _ => format!("{ty}(0)"),
-                };
+                let zero = self.source.language.zero_of(ty);
                 // Comments before and after the declaration move with it.
                 let code_start = text.lines().take_while(|line| line.trim_start().starts_with("//")).count();
                 let before: String = text
@@ -565,15 +554,10 @@ impl<'a> GuardWriter<'a> {
         };
         let deeper = format!("{}{}", self.indentation, self.source.indentation_unit());
         let mut inner = GuardWriter {
-            source: self.source,
-            barriers: self.barriers,
-            condition: self.condition.clone(),
-            condition_names: self.condition_names.clone(),
             indentation: deeper.clone(),
-            guards_all: self.guards_all,
-            kept_locals: self.kept_locals.clone(),
             pieces: Vec::new(),
             is_changing: false,
+            ..self.clone()
         };
         inner.add_statements(&body.block_statements())?;
         let inner = inner.finish()?.text;

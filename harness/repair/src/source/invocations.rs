@@ -32,11 +32,16 @@ struct InvocationNumbers {
 
 impl InvocationNumbers {
     fn from_source(source: &ShaderText) -> Option<InvocationNumbers> {
-        if source.language == ShaderLanguage::Glsl {
+        let built_in = match source.language {
+            ShaderLanguage::Glsl => Some(("gl_LocalInvocationIndex", "gl_GlobalInvocationID == uvec3(0)")),
+            ShaderLanguage::OpenClC => Some(("get_local_id(0)", "get_global_id(0) == 0")),
+            ShaderLanguage::Hlsl | ShaderLanguage::Slang | ShaderLanguage::Wgsl => None,
+        };
+        if let Some((local_index, first)) = built_in {
             return Some(InvocationNumbers {
-                local_index: "gl_LocalInvocationIndex".to_owned(),
+                local_index: local_index.to_owned(),
                 declaration: None,
-                first_invocation_condition: Some("gl_GlobalInvocationID == uvec3(0)".to_owned()),
+                first_invocation_condition: Some(first.to_owned()),
             });
         }
         let entry = find_entry_point(source)?;
@@ -87,7 +92,8 @@ fn find_entry_point(source: &ShaderText) -> Option<&ShaderFunction> {
         let before = &source.plain[..function.parameters.start];
         let start = before.rfind([';', '}']).map_or(0, |end| end + 1);
         let head = &before[start..];
-        function.name == "main" || head.contains("numthreads") || head.contains("@compute")
+        let words = ["numthreads", "@compute", "kernel"];
+        function.name == "main" || words.iter().any(|word| head.contains(word))
     };
     source.functions.iter().find(is_entry)
 }
@@ -102,6 +108,9 @@ fn workgroup_size(source: &ShaderText) -> Option<String> {
             true => format!("{size} * gl_WorkGroupSize.y * gl_WorkGroupSize.z"),
             false => size.to_owned(),
         });
+    }
+    if source.language == ShaderLanguage::OpenClC {
+        return Some("get_local_size(0)".to_owned());
     }
     let at = source.plain.find("numthreads")?;
     let sizes = source.plain[at..].split_once('(')?.1.split_once(')')?.0;
@@ -171,13 +180,8 @@ pub(super) fn restrict_to_one_writer(source: &ShaderText, target: &RepairTarget)
             if !is_target || !is_uniform_element(element) || value.contains(element.trim()) {
                 continue;
             }
-            let is_conditional =
-                source.path_to(statement.range.start).into_iter().any(|around| match &around.kind {
-                    StatementKind::If { condition, .. } => uses_lane(source.code(condition)),
-                    StatementKind::Loop { header, .. } => uses_lane(source.code(header)),
-                    StatementKind::Simple | StatementKind::Block(_) | StatementKind::Other => false,
-                });
-            if is_conditional {
+            let around = source.path_to(statement.range.start);
+            if around.into_iter().filter_map(|one| one.head()).any(|head| uses_lane(source.code(head))) {
                 fixes.extend(to_atomic_store(source, statement, element.trim(), value.trim()));
                 continue;
             }
@@ -226,15 +230,15 @@ fn to_atomic_store(
     element: &str,
     value: &str,
 ) -> Option<SourceFix> {
-    let (call, text) = match source.language {
-        ShaderLanguage::Glsl => ("atomicExchange", format!("atomicExchange({element}, {value});")),
-        ShaderLanguage::Hlsl | ShaderLanguage::Slang if value == "1" => {
-            ("InterlockedOr", format!("InterlockedOr({element}, 1);"))
-        }
+    let function = match source.language {
+        ShaderLanguage::Glsl | ShaderLanguage::OpenClC => "Exchange",
+        ShaderLanguage::Hlsl | ShaderLanguage::Slang if value == "1" => "Or",
         ShaderLanguage::Hlsl | ShaderLanguage::Slang | ShaderLanguage::Wgsl => return None,
     };
+    let call = source.language.atomic_named(function);
+    let text = format!("{call}({}, {value});", source.language.atomic_argument(element));
     let change = ShaderChange::UseAtomic {
-        function: call.to_owned(),
+        function: call,
         replaces: ReplacedAccesses::Store,
         declares: false,
         extension: None,
@@ -267,16 +271,14 @@ pub(super) fn make_accesses_atomic(source: &ShaderText, target: &RepairTarget) -
     let mut path = None;
     for (range, element, value) in stores.collect::<Vec<_>>() {
         path = AtomicPath::parse(&element);
+        let at = source.language.atomic_argument(&element);
+        let call = source.language.atomic_named("Exchange");
         let text = match source.language {
-            ShaderLanguage::Glsl => format!("atomicExchange({element}, {value});"),
+            ShaderLanguage::Glsl | ShaderLanguage::OpenClC => format!("{call}({at}, {value});"),
             ShaderLanguage::Hlsl | ShaderLanguage::Slang => {
-                format!("InterlockedExchange({element}, {value}, old_value);")
+                format!("{{ uint old_value; {call}({at}, {value}, old_value); }}")
             }
-            ShaderLanguage::Wgsl => format!("atomicStore(&{element}, {value});"),
-        };
-        let text = match source.language {
-            ShaderLanguage::Hlsl | ShaderLanguage::Slang => format!("{{ uint old_value; {text} }}"),
-            ShaderLanguage::Glsl | ShaderLanguage::Wgsl => text,
+            ShaderLanguage::Wgsl => format!("atomicStore({at}, {value});"),
         };
         add_edit(&range, text, &mut fix);
         done.push(range);
@@ -284,7 +286,8 @@ pub(super) fn make_accesses_atomic(source: &ShaderText, target: &RepairTarget) -
     }
     if source.language == ShaderLanguage::Wgsl {
         fix.edits.extend(declare_atomic(source, &path?, &done)?);
-    } else if source.language == ShaderLanguage::Glsl {
+    } else if let ShaderLanguage::Glsl | ShaderLanguage::OpenClC = source.language {
+        let read_call = source.language.atomic_named("Add");
         for name in &target.names {
             for (at, _) in source.plain.match_indices(name.as_str()) {
                 let is_start =
@@ -299,18 +302,16 @@ pub(super) fn make_accesses_atomic(source: &ShaderText, target: &RepairTarget) -
                     .last()
                     .and_then(|one| parse_declaration(source.code(&one.range)))
                     .map(|found| found.name);
-                let is_flag = source.statements().into_iter().any(|statement| match &statement.kind {
-                    StatementKind::If { condition: head, .. } | StatementKind::Loop { header: head, .. } => {
-                        head.contains(&at) || read.is_some_and(|name| has_word(source.code(head), name))
-                    }
-                    StatementKind::Simple | StatementKind::Block(_) | StatementKind::Other => false,
+                let mut heads = source.statements().into_iter().filter_map(|one| one.head());
+                let is_flag = heads.any(|head| {
+                    head.contains(&at) || read.is_some_and(|name| has_word(source.code(head), name))
                 });
                 if !is_flag {
                     return None;
                 }
                 if let Some((_, end)) = parse_path(&source.plain, at) {
-                    let element = &source.plain[at..end];
-                    add_edit(&(at..end), format!("atomicAdd({element}, 0)"), &mut fix);
+                    let argument = source.language.atomic_argument(&source.plain[at..end]);
+                    add_edit(&(at..end), format!("{read_call}({argument}, 0)"), &mut fix);
                 }
             }
         }
@@ -333,19 +334,20 @@ pub(super) fn shared_variable_names(source: &ShaderText) -> Vec<&str> {
     if source.language != ShaderLanguage::Wgsl {
         return parse_shared_variables(source).into_iter().map(|variable| variable.name).collect();
     }
-    let declarations = source.plain.split("var<workgroup>").skip(1);
+    let declarations = source.plain.split(source.language.shared_word()).skip(1);
     declarations.filter_map(|rest| rest.split(':').next()).map(str::trim).collect()
 }
 
-/// Returns the shared variables of GLSL and HLSL; those of WGSL are initialized.
+/// Returns the declared shared variables; those of WGSL are initialized.
 fn parse_shared_variables(source: &ShaderText) -> Vec<SharedVariable<'_>> {
-    let word = match source.language {
-        ShaderLanguage::Glsl => "shared",
-        ShaderLanguage::Hlsl | ShaderLanguage::Slang => "groupshared",
-        ShaderLanguage::Wgsl => return Vec::new(),
-    };
+    if source.language == ShaderLanguage::Wgsl {
+        return Vec::new();
+    }
+    let word = source.language.shared_word();
     let plain = &source.plain;
-    let starts = plain.match_indices(word).filter(|(at, _)| !plain[..*at].ends_with(is_identifier_character));
+    // OpenCL C has `__local`, too.
+    let is_start = |before: &str| !before.trim_end_matches("__").ends_with(is_identifier_character);
+    let starts = plain.match_indices(word).filter(|(at, _)| is_start(&plain[..*at]));
     let variable = |(at, _): (usize, &str)| {
         let text = plain.get(at + word.len()..)?.split_once(';')?.0.trim();
         let sizes_at = text.find('[').unwrap_or(text.len());
@@ -379,11 +381,7 @@ pub(super) fn initialize_shared(source: &ShaderText, target: &RepairTarget) -> V
 
 fn zero_literal(source: &ShaderText, ty: &str) -> String {
     let is_number = ["uint", "int", "float"].contains(&ty);
-    match source.language {
-        _ if is_number => "0".to_owned(),
-        ShaderLanguage::Hlsl | ShaderLanguage::Slang => format!("({ty})0"),
-        ShaderLanguage::Glsl | ShaderLanguage::Wgsl => format!("{ty}(0)"),
-    }
+    if is_number { "0".to_owned() } else { source.language.zero_of(ty) }
 }
 
 /// Adds an `else` branch that stores zero to a conditional store.

@@ -63,7 +63,7 @@ const MAX_NESTING: usize = 60;
 
 impl ShaderText {
     pub fn parse(language: ShaderLanguage, text: &str) -> ShaderText {
-        let plain = blank_comments(text);
+        let plain = blank_all_but_code(text);
         let functions = parse_functions(&plain, language);
         ShaderText { text: text.to_owned(), plain, language, functions }
     }
@@ -159,6 +159,16 @@ impl ShaderStatement {
         }
     }
 
+    /// Returns the condition of an `if`, or the header of a loop.
+    pub fn head(&self) -> Option<&Range<usize>> {
+        match &self.kind {
+            StatementKind::If { condition: head, .. } | StatementKind::Loop { header: head, .. } => {
+                Some(head)
+            }
+            StatementKind::Simple | StatementKind::Block(_) | StatementKind::Other => None,
+        }
+    }
+
     /// Returns the statements of a block, or the statement itself.
     pub fn block_statements(&self) -> Vec<&ShaderStatement> {
         match &self.kind {
@@ -185,37 +195,18 @@ fn all_statements(of: &[ShaderStatement]) -> Vec<&ShaderStatement> {
 }
 
 /// Replaces comments, strings, directives and non-ASCII characters by blanks.
-fn blank_comments(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut plain = String::with_capacity(bytes.len());
-    let mut at = 0;
-    let mut is_line_start = true;
-    while let Some(byte) = bytes.get(at) {
-        let rest = &bytes[at..];
-        let length = match byte {
-            b'/' if rest.starts_with(b"//") => length_before(rest, b"\n"),
-            b'/' if rest.starts_with(b"/*") => length_before(rest, b"*/").saturating_add(2).min(rest.len()),
-            b'"' => 1 + length_before(&rest[1..], b"\"").min(length_before(&rest[1..], b"\n")),
-            b'#' if is_line_start => length_before(rest, b"\n"),
-            _ => 0,
-        };
-        if length == 0 {
-            is_line_start = *byte == b'\n' || is_line_start && byte.is_ascii_whitespace();
-            plain.push(if byte.is_ascii() { char::from(*byte) } else { ' ' });
-            at += 1;
-            continue;
+fn blank_all_but_code(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for line in shader_source::scan::blank_comments(text).split_inclusive('\n') {
+        let is_directive = line.trim_start().starts_with('#');
+        let mut is_string = false;
+        for byte in line.bytes() {
+            let is_code = byte.is_ascii() && byte != b'"' && !is_directive && !is_string;
+            is_string ^= byte == b'"';
+            plain.push(if is_code || byte == b'\n' { char::from(byte) } else { ' ' });
         }
-        let blanked = rest[..length].iter().map(|byte| if *byte == b'\n' { '\n' } else { ' ' });
-        plain.extend(blanked);
-        at += length;
-        is_line_start = false;
     }
     plain
-}
-
-/// Returns the bytes before `end`, or all.
-fn length_before(bytes: &[u8], end: &[u8]) -> usize {
-    bytes.windows(end.len()).position(|window| window == end).unwrap_or(bytes.len())
 }
 
 /// Returns the offset after the bracket that matches the one at `open`.

@@ -31,6 +31,20 @@ pub(super) struct SourceUpdate {
     pub old_value: OldValue,
 }
 
+impl SourceUpdate {
+    /// Returns an update whose old value is not used.
+    fn new(range: &Range<usize>, element: &str, function: &'static str, operand: &str) -> SourceUpdate {
+        SourceUpdate {
+            range: range.clone(),
+            removed_statement: None,
+            element: element.trim().to_owned(),
+            function,
+            operand: operand.trim().to_owned(),
+            old_value: OldValue::Unused,
+        }
+    }
+}
+
 /// The use of the value before an update.
 #[derive(Clone, Debug)]
 pub(super) enum OldValue {
@@ -105,7 +119,7 @@ fn atomic_fix(source: &ShaderText, updates: &[SourceUpdate], is_float: bool) -> 
     let mut fix = SourceFix::default();
     for update in updates {
         let text = atomic_statement(source, update)?;
-        let call = atomic_function_name(source.language, update);
+        let call = atomic_call(source.language, update);
         let declares = source.language == ShaderLanguage::Wgsl;
         let replaces = match update.old_value {
             OldValue::Compared(_) if !declares => ReplacedAccesses::ComparisonAndStore,
@@ -140,30 +154,19 @@ fn delete_statement(source: &ShaderText, range: &Range<usize>) -> CodeEdit {
     CodeEdit::replace(if is_alone { start..end } else { range.clone() }, String::new())
 }
 
-fn atomic_function_name(language: ShaderLanguage, update: &SourceUpdate) -> String {
+fn atomic_call(language: ShaderLanguage, update: &SourceUpdate) -> String {
     match (language, &update.old_value) {
         (ShaderLanguage::Glsl, OldValue::Texel) => format!("imageAtomic{}", update.function),
-        (ShaderLanguage::Glsl, _) => format!("atomic{}", update.function),
-        (ShaderLanguage::Hlsl | ShaderLanguage::Slang, _) => {
-            let name = if update.function == "CompSwap" { "CompareExchange" } else { update.function };
-            format!("Interlocked{name}")
-        }
-        (ShaderLanguage::Wgsl, _) => {
-            let name = if update.function == "CompSwap" { "CompareExchangeWeak" } else { update.function };
-            format!("atomic{name}")
-        }
+        _ => language.atomic_named(update.function),
     }
 }
 
 /// Returns the statement with the atomic function.
 fn atomic_statement(source: &ShaderText, update: &SourceUpdate) -> Option<String> {
-    let call = atomic_function_name(source.language, update);
+    let call = atomic_call(source.language, update);
     let (element, operand) = (&update.element, &update.operand);
     let is_hlsl = source.language.has_hlsl_functions();
-    let at = match source.language {
-        ShaderLanguage::Wgsl => format!("&{element}"),
-        _ => element.clone(),
-    };
+    let at = source.language.atomic_argument(element);
     let indentation = source.indentation(update.range.start);
     Some(match &update.old_value {
         OldValue::Unused | OldValue::Texel => format!("{call}({at}, {operand});"),
@@ -184,7 +187,9 @@ fn atomic_statement(source: &ShaderText, update: &SourceUpdate) -> Option<String
         }
         OldValue::Within(before, after) => format!("{before}{call}({at}, {operand}){after}"),
         OldValue::Compared(compared) => match source.language {
-            ShaderLanguage::Glsl => format!("if ({call}({at}, {compared}, {operand}) == {compared})"),
+            ShaderLanguage::Glsl | ShaderLanguage::OpenClC => {
+                format!("if ({call}({at}, {compared}, {operand}) == {compared})")
+            }
             ShaderLanguage::Hlsl | ShaderLanguage::Slang => format!(
                 "uint old_value;\n{indentation}{call}({at}, {compared}, {operand}, old_value);\n{indentation}if (old_value == {compared})"
             ),
@@ -210,13 +215,9 @@ fn parse_update(source: &ShaderText, statement: &ShaderStatement) -> Option<Sour
         return None;
     }
     let code = source.code(&statement.range).trim_end_matches(';').trim().to_owned();
-    let update = |element: &str, function, operand: String, old| SourceUpdate {
-        range: statement.range.clone(),
-        removed_statement: None,
-        element: element.trim().to_owned(),
-        function,
-        operand,
-        old_value: old,
+    let update = |element: &str, function, operand: String, old_value| SourceUpdate {
+        old_value,
+        ..SourceUpdate::new(&statement.range, element, function, &operand)
     };
     if let Some((element, operand)) = parse_increment(&code) {
         return Some(update(element, "Add", operand.to_owned(), OldValue::Unused));
@@ -400,12 +401,9 @@ fn parse_fetch_then_store(
             None => return None,
         };
         let update = SourceUpdate {
-            range: statement.range.clone(),
             removed_statement: Some(later.range.clone()),
-            element: left.trim().to_owned(),
-            function,
-            operand,
             old_value: OldValue::Named(ty.to_owned(), name.to_owned()),
+            ..SourceUpdate::new(&statement.range, left, function, &operand)
         };
         return Some(normalize_subtraction(source, update));
     }
@@ -436,17 +434,10 @@ fn parse_extremum(
             continue;
         };
         // The atomic function repeats the comparison, so the condition stays as a fast path.
-        if called.is_some() && !code.contains(function) {
+        if called.is_some() && !code.to_lowercase().contains(&function.to_lowercase()) {
             return None;
         }
-        return Some(SourceUpdate {
-            range: statement.range.clone(),
-            removed_statement: None,
-            element: element.trim().to_owned(),
-            function,
-            operand: value.trim().to_owned(),
-            old_value: OldValue::Unused,
-        });
+        return Some(SourceUpdate::new(&statement.range, element, function, value));
     }
     None
 }
@@ -454,7 +445,8 @@ fn parse_extremum(
 /// Returns the element and the operand of a call such as `atomicMax(x, e)`.
 fn parse_extremum_call(code: &str) -> Option<(&str, &str)> {
     let (name, rest) = code.split_once('(')?;
-    let is_call = ["atomicMax", "atomicMin", "InterlockedMax", "InterlockedMin"].contains(&name.trim());
+    let calls = ["atomicMax", "atomicMin", "atomic_max", "atomic_min", "InterlockedMax", "InterlockedMin"];
+    let is_call = calls.contains(&name.trim());
     let arguments = rest.trim_end().strip_suffix(')').filter(|_| is_call)?;
     let [element, value] = split_outside_brackets(arguments, ",")[..] else { return None };
     Some((element.trim().trim_start_matches('&'), value.trim()))
@@ -484,12 +476,9 @@ fn parse_compare_and_swap(
     let head = statement.range.start..then.range.start;
     let blanks = source.text[head.clone()].len() - source.text[head.clone()].trim_end().len();
     Some(SourceUpdate {
-        range: head.start..head.end - blanks,
         removed_statement: Some(store.range.clone()),
-        element: element.trim().to_owned(),
-        function: "CompSwap",
-        operand: value.trim().to_owned(),
         old_value: OldValue::Compared(compared.trim().to_owned()),
+        ..SourceUpdate::new(&(head.start..head.end - blanks), element, "CompSwap", value)
     })
 }
 
@@ -577,6 +566,10 @@ mod tests {
             ("a.hlsl", "s[i] |= bit;", "InterlockedOr(s[i], bit);"),
             ("a.hlsl", "slot = count; count = slot + 1;", "InterlockedAdd(count, 1, slot);"),
             ("a.wgsl", "s[i] -= 1u;", "atomicSub(&s[i], 1u);"),
+            ("a.cl", "s[i] ^= bit;", "atomic_xor(&s[i], bit);"),
+            ("a.cl", "uint next = head; head = i;", "uint next = atomic_xchg(&head, i);"),
+            ("a.cl", "if (o[i] == 0) { o[i] = me; n = 1; }", "if (atomic_cmpxchg(&o[i], 0, me) == 0)"),
+            ("a.cl", "if (v < low) atomic_min(&low, v);", "atomic_min(&low, v);"),
         ];
         for (file, code, expected) in cases {
             let text = match file {

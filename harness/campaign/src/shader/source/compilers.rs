@@ -80,7 +80,7 @@ const SDK_COMPILER: Compiler = Compiler {
 };
 
 /// The compilers, in order of preference for each language.
-pub const COMPILERS: [Compiler; 10] = [
+pub const COMPILERS: [Compiler; 11] = [
     Compiler {
         program: "glslangValidator",
         language: ShaderLanguage::Glsl,
@@ -95,6 +95,7 @@ pub const COMPILERS: [Compiler; 10] = [
         language: ShaderLanguage::Glsl,
         arguments: GLSLANG_FLAGS,
         opengl_flags: GLSLANG_OPENGL_FLAGS,
+        install_hint: "the Vulkan SDK, or `ci/languages/tool install DIR` of vk-litmus, and DIR/bin in PATH",
         ..SDK_COMPILER
     },
     Compiler {
@@ -156,6 +157,16 @@ pub const COMPILERS: [Compiler; 10] = [
         preprocessor_flags: None,
         override_flag: Some("--overrides"),
         install_hint: "Dawn",
+        ..SDK_COMPILER
+    },
+    Compiler {
+        program: "clspv",
+        language: ShaderLanguage::OpenClC,
+        // Its optimizer unrolls loops and removes accesses, so that lines and fixes are lost.
+        arguments: "-g -O0 {in} -o {out}",
+        fallback_arguments: Some("-g {in} -o {out}"),
+        install_hint: "github.com/google/clspv, or `ci/languages/tool install DIR` of vk-litmus, and DIR/bin in PATH",
+        is_tested: true,
         ..SDK_COMPILER
     },
 ];
@@ -235,7 +246,7 @@ impl Compiler {
         let is_cached = source.compilation.is_cached && source.has_known_inputs();
         let module = |stored: StoredModule| SourceModule {
             given: None,
-            wave_size: None,
+            wave_sizes: Vec::new(),
             bytes: stored.bytes,
             language: Some(source.language),
             compiler: Some(stored.compiler),
@@ -277,8 +288,10 @@ impl Compiler {
         }
         let bytes = files::read_file(&out, files::MAX_SHADER_BYTES);
         let mut bytes = bytes.map_err(|error| to_error(format!("wrote no module: {error}")))?;
-        if input != file {
-            bytes = rename_source(bytes, &input, file);
+        // slangc writes absolute paths.
+        let absolute = std::path::absolute(&input).map(|path| path.display().to_string());
+        for written in [Some(input), absolute.ok()].into_iter().flatten().filter(|written| written != file) {
+            bytes = rename_source(bytes, &written, file);
         }
         if let Some(entry) = &unit.entry {
             bytes = rename_entry_point(bytes, entry);

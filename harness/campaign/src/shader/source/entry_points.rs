@@ -14,20 +14,20 @@ pub struct EntryPoint {
     pub stage: &'static SourceStage,
     /// Additional preprocessor definitions, `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
-    /// The lanes of a wave, if `[WaveSize]` gives one number.
-    pub wave_size: Option<u32>,
+    /// The lanes of a wave that `[WaveSize]` permits, the preferred number first.
+    pub wave_sizes: Vec<u32>,
 }
 
 impl EntryPoint {
     /// Returns an entry point without attributes.
     pub fn new(name: &str, stage: &'static SourceStage) -> EntryPoint {
-        EntryPoint { name: name.to_owned(), stage, defines: Vec::new(), wave_size: None }
+        EntryPoint { name: name.to_owned(), stage, defines: Vec::new(), wave_sizes: Vec::new() }
     }
 }
 
 /// Returns the functions with `[numthreads]` or `[shader("…")]` in a text without comments.
 pub fn find_annotated(text: &str) -> Vec<EntryPoint> {
-    let text = &expand_declarations(text);
+    let (source, text) = (text, &expand_declarations(text));
     let mut found: Vec<EntryPoint> = Vec::new();
     let mut at = 0;
     while let Some(next) = text[at..].find('[') {
@@ -55,19 +55,50 @@ pub fn find_annotated(text: &str) -> Vec<EntryPoint> {
         let Some(name) = words(declared).last().filter(|name| declared.ends_with(*name)) else { continue };
         if found.iter().all(|entry| entry.name != name) {
             let stage = stage_of_function(&attributes, function_body(&rest[open..]));
-            let wave_size = attributes.iter().find_map(|attribute| wave_size(attribute));
-            found.push(EntryPoint { wave_size, ..EntryPoint::new(name, stage) });
+            let wave_sizes = attributes.iter().find_map(|attribute| wave_sizes(attribute, source)?);
+            let wave_sizes = wave_sizes.unwrap_or_default();
+            found.push(EntryPoint { wave_sizes, ..EntryPoint::new(name, stage) });
         }
     }
     found
 }
 
-/// Returns the number of lanes that an attribute `WaveSize` gives; compilers do not put it into the module.
-fn wave_size(attribute: &str) -> Option<u32> {
-    let (name, argument) = attribute.trim().split_once('(')?;
-    let argument = argument.strip_suffix(')').filter(|_| name.trim().eq_ignore_ascii_case("WaveSize"))?;
-    let size: Option<u32> = argument.trim().parse().ok();
-    size.filter(|size| size.is_power_of_two() && *size <= 128)
+/// Returns the numbers of lanes that an attribute `WaveSize` permits, the preferred one first, or `None` for impossible
+/// ones; compilers do not put them into the module. Macros have their first definition in `text`.
+fn wave_sizes(attribute: &str, text: &str) -> Option<Option<Vec<u32>>> {
+    let (name, arguments) = attribute.trim().split_once('(')?;
+    let arguments = arguments.strip_suffix(')').filter(|_| name.trim().eq_ignore_ascii_case("WaveSize"))?;
+    let defined = |name: &str| {
+        let value = |line| directive_argument(line, "define")?.strip_prefix(name)?.trim().parse().ok();
+        text.lines().find_map(value)
+    };
+    let number = |argument: &str| argument.parse::<i64>().ok().or_else(|| defined(argument));
+    let sizes: Option<Vec<i64>> = arguments.split(',').map(|argument| number(argument.trim())).collect();
+    let sizes = sizes?;
+    let (least, most, preferred) = match sizes[..] {
+        [size] => (size, size, size),
+        [least, most] if least < most => (least, most, least),
+        [least, most, preferred] if least < most && (least..=most).contains(&preferred) => {
+            (least, most, preferred)
+        }
+        _ => return Some(None),
+    };
+    let all = [4_u32, 8, 16, 32, 64, 128];
+    let mut permitted: Vec<u32> =
+        all.into_iter().filter(|size| (least..=most).contains(&i64::from(*size))).collect();
+    permitted.sort_by_key(|size| i64::from(*size) != preferred);
+    let is_possible = sizes.iter().all(|size| all.iter().any(|known| i64::from(*known) == *size));
+    Some(is_possible.then_some(permitted))
+}
+
+/// Returns the offset of the first attribute `WaveSize` with impossible sizes in a text without comments.
+pub fn impossible_wave_size(text: &str, defines: &str) -> Option<usize> {
+    let defined = format!("{defines}{text}");
+    let is_impossible = |at: &usize| {
+        let attribute = text[*at..].split_once(']').map_or("", |(attribute, _)| attribute);
+        wave_sizes(attribute, &defined) == Some(None)
+    };
+    text.match_indices('[').map(|(at, _)| at + 1).find(is_impossible)
 }
 
 /// Returns the contents of the attributes at the start of a text, and the text after them and after the
@@ -208,6 +239,38 @@ mod tests {
                 found.iter().map(|entry| format!("{}:{}", entry.name, entry.stage.extension)).collect();
             assert_eq!(found.join(" "), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn sizes_of_waves_are_powers_of_two_in_order() {
+        let cases: [(&str, Option<&[u32]>); 14] = [
+            ("WaveSize(32)", Some(&[32])),
+            ("wavesize( 4 )", Some(&[4])),
+            ("WaveSize(16, 64)", Some(&[16, 32, 64])),
+            ("WaveSize(4, 32, 16)", Some(&[16, 4, 8, 32])),
+            ("WaveSize(WIDE)", Some(&[64])),
+            ("WaveSize(0)", None),
+            ("WaveSize(3)", None),
+            ("WaveSize(-4)", None),
+            ("WaveSize(256)", None),
+            ("WaveSize(64, 16)", None),
+            ("WaveSize(32, 32)", None),
+            ("WaveSize(16, 32, 64)", None),
+            ("WaveSize(4, 16, 5)", None),
+            ("WaveSize(4, 8, 4, 4)", None),
+        ];
+        for (attribute, expected) in cases {
+            let text = format!("#define WIDE 64\n[{attribute}] [numthreads(64, 1, 1)] void f() {{}}");
+            let found = find_annotated(&text).pop().unwrap();
+            assert_eq!(found.wave_sizes, expected.unwrap_or_default(), "{attribute}");
+            let at = expected.is_none().then(|| text.find(attribute).unwrap());
+            assert_eq!(impossible_wave_size(&text, ""), at, "{attribute}");
+            assert_eq!(impossible_wave_size("[WaveSize(X)]", "#define X 6\n"), Some(1));
+        }
+        assert_eq!(
+            find_annotated("[WaveSize(X)] [numthreads(64, 1, 1)] void f() {}")[0].wave_sizes,
+            [0_u32; 0]
+        );
     }
 
     #[test]

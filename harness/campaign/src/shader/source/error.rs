@@ -16,9 +16,14 @@ pub enum SourceError {
     #[error("{file}: {error}")]
     File { file: String, error: std::io::Error },
     #[error(
-        "{file}: unknown shader extension; expected .comp or another GLSL stage, .hlsl, .compute, .slang, .wgsl, .spv or .spvasm"
+        "{file}: unknown shader extension; expected .comp or another GLSL stage, .hlsl, .compute, .slang, .wgsl, .cl, .spv or .spvasm"
     )]
     UnknownExtension { file: String },
+    #[error(
+        "{file}: no compiler makes SPIR-V from {language}; expected GLSL, HLSL, Slang, WGSL, OpenCL C or SPIR-V: pass the source \
+         from which it was translated, or translate the kernel"
+    )]
+    Uncompiled { file: String, language: &'static str },
     /// An archive is damaged.
     #[error("{file}: {error}")]
     Archive { file: String, error: ArchiveError },
@@ -39,6 +44,11 @@ pub enum SourceError {
          .comp or another GLSL stage, .hlsl, .compute, .slang or .wgsl: rename or split the file"
     )]
     WrongLanguage { file: String, line: u32, word: &'static str, found: &'static str, expected: String },
+    #[error(
+        "{file}:{line}:{column}: no wave has such a size; expected a power of two from 4 to 128, or a smaller and a larger one, and \
+         one between them: `[WaveSize(32)]`, `[WaveSize(16, 64)]` or `[WaveSize(16, 64, 32)]`"
+    )]
+    WaveSize { file: String, line: u32, column: u32 },
     /// The content is binary SPIR-V.
     #[error(
         "{file}: the content is SPIR-V, but the extension is that of a source; expected .spv: rename the file"
@@ -114,6 +124,7 @@ impl SourceError {
     pub fn position(&self) -> Option<(u32, u32)> {
         match self {
             SourceError::Rejected { position, .. } => *position,
+            SourceError::WaveSize { line, column, .. } => Some((*line, *column)),
             SourceError::WrongLanguage { line, .. } => Some((*line, 1)),
             SourceError::Script { error, .. } => Some((error.line, error.column)),
             SourceError::MissingInclude { file, includer, line, .. }
@@ -135,9 +146,11 @@ impl SourceError {
             SourceError::UnknownMember { .. } => "unknown hash in an archive",
             SourceError::SeveralModules { .. } => "archive of several modules",
             SourceError::UnknownExtension { .. } => "unknown shader extension",
+            SourceError::Uncompiled { .. } => "language without a compiler",
             SourceError::WrongLanguage { .. } | SourceError::BinaryModule { .. } => {
                 "content of another language"
             }
+            SourceError::WaveSize { .. } => "impossible size of a wave",
             SourceError::UnknownOverride { .. } => "unknown override",
             SourceError::NoCompiler { .. } => "no compiler installed",
             SourceError::NotOfLanguage { .. } => "compiler of another language",

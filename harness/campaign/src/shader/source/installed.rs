@@ -11,7 +11,7 @@ use spirv_reader::ShaderLanguage;
 
 use super::compilers::COMPILERS;
 use super::process::{find_program, program_version};
-use super::{Compilation, load, opencl};
+use super::{Compilation, load};
 use crate::temporary::TemporaryFolder;
 
 /// A compiler that `race` and other commands use, installed or not.
@@ -92,9 +92,8 @@ pub fn known_compilers() -> io::Result<Vec<KnownCompiler>> {
         let (language, hint) = (compiler.language, compiler.install_hint);
         (language.name(), extension_of(language), compiler.program, hint)
     });
-    let opencl = ("OpenCL C", opencl::EXTENSION, opencl::PROGRAM, opencl::INSTALL_HINT);
     let mut all = Vec::new();
-    for (language, extension, program, install_hint) in known.chain([opencl]) {
+    for (language, extension, program, install_hint) in known {
         let path = find_program(program);
         let version = path.as_ref().map(|path| program_version(path, folder.path()));
         let mut rejects = Vec::new();
@@ -116,6 +115,7 @@ fn extension_of(language: ShaderLanguage) -> &'static str {
     match language {
         ShaderLanguage::Glsl => "comp",
         ShaderLanguage::Hlsl => "hlsl",
+        ShaderLanguage::OpenClC => "cl",
         ShaderLanguage::Slang => "slang",
         ShaderLanguage::Wgsl => "wgsl",
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rspirv::spirv::{Decoration, ExecutionMode, Op};
+use rspirv::spirv::{Decoration, ExecutionMode, Op, SourceLanguage};
 
 /// Number of words before the first instruction.
 const HEADER_WORDS: usize = 5;
@@ -145,6 +145,22 @@ pub fn simplify_module(module: &[u8]) -> Vec<u8> {
                 changed.extend(ids.iter().filter_map(|id| number(*id)));
             }
             _ => changed.extend(*one),
+        }
+    }
+    changed.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Returns a module whose source language is unknown: older tools refuse languages that they do not know.
+pub fn without_source_language(module: &[u8]) -> Vec<u8> {
+    let words = module_words(module);
+    let mut changed = words.get(..HEADER_WORDS).unwrap_or_default().to_vec();
+    for one in split_instructions(&words) {
+        let start = changed.len();
+        changed.extend(one);
+        if has_opcode(one, Op::Source)
+            && let Some(language) = changed.get_mut(start + 1)
+        {
+            *language = SourceLanguage::Unknown as u32;
         }
     }
     changed.iter().flat_map(|word| word.to_le_bytes()).collect()
