@@ -210,7 +210,7 @@ pub fn analyze(
         walked => walked.unwrap_or_default(),
     };
     let is_clean =
-        |view: &LanguageView| view.is_free_where_racy && view.choice.report.verdict == RaceVerdict::Clean;
+        |view: &LanguageView| view.is_free_where_racy() && view.choice.report.verdict == RaceVerdict::Clean;
     let may_lose_order = module_verdict == RaceVerdict::Racy && view.as_ref().is_some_and(is_clean);
     let uses_proof = |view: &LanguageView| match request.proofs {
         ProofMode::Optional => view.module.defines_collisions(),
@@ -224,22 +224,18 @@ pub fn analyze(
     {
         view.choice = InputChoiceReport::new(racing.report, racing.options);
     }
-    // The inputs for which the module races may make stores equal that the language then permits.
-    if let Some(view) = &view
-        && view.is_free_where_racy
-        && view.choice.report.verdict == RaceVerdict::Racy
-        && view.module.defines_collisions()
-        && let Ok(mut report) = analyze_grid(module, &view.choice.options)
-    {
-        report.chosen_inputs.clone_from(&view.choice.report.chosen_inputs);
-        // The source races by stores of different values, the module also by equal ones.
-        for finding in &mut report.findings {
-            let key = finding.finding_key();
-            let of_source =
-                view.choice.report.findings.iter().find(|of_source| of_source.finding_key() == key);
-            *finding = of_source.unwrap_or(finding).clone();
+    if let Some(view) = view.as_ref().filter(|view| view.module.defines_collisions()) {
+        // The inputs for which the module races may make stores equal that the language then permits.
+        if view.is_free_where_racy()
+            && view.choice.report.verdict == RaceVerdict::Racy
+            && let Ok(mut report) = analyze_grid(module, &view.choice.options)
+        {
+            report.chosen_inputs.clone_from(&view.choice.report.chosen_inputs);
+            choice = InputChoiceReport::new(report, view.choice.options.clone());
+            choice.put_first(view.choice.report.findings.clone());
+        } else if let Some(of_source) = view.where_racy.as_ref().filter(|found| !found.is_empty()) {
+            choice.put_first(of_source.clone());
         }
-        choice = InputChoiceReport::new(report, view.choice.options.clone());
     }
     let loses_order = may_lose_order && view.as_ref().is_some_and(is_clean);
     // A required proof is one of the source.
@@ -308,7 +304,7 @@ fn analyze_further(
     choice: InputChoiceReport,
 ) -> Result<EntryAnswer, String> {
     let AnalysisRequest { file, model, start_limit, .. } = *request;
-    let InputChoiceReport { mut report, mut options, reached_by_equality } = choice;
+    let InputChoiceReport { mut report, mut options, reached_by_equality, undefined_findings } = choice;
     let proof =
         if request.proofs == ProofMode::None { None } else { prove_within(request, module, requested)? };
     // By default, a proof only extends a clean answer: other inputs than those that the walks chose may be unreasonable.
@@ -359,7 +355,7 @@ fn analyze_further(
         Some(test)
     };
     let tested_findings = report.findings.iter().enumerate().filter(|_| request.creates_tests);
-    let tests = tested_findings.map(test).collect();
+    let mut tests: Vec<Option<Test>> = tested_findings.map(test).collect();
     let mut findings = report.findings.clone();
     let is_proved = proof.as_ref().is_some_and(|proof| proof.is_proved);
     // Inferred conditions may exclude what the unreached lines are for, and these may be for more workgroups than a proof
@@ -395,6 +391,11 @@ fn analyze_further(
         let walked =
             WalkedSource { module: module.clone(), options: options.clone(), report, line: line.clone() };
         add_all_fixes(request, requested, walked, &mut line);
+    }
+    if let Some(count) = undefined_findings {
+        line.findings.truncate(count);
+        findings.truncate(count);
+        tests.truncate(count);
     }
     if !request.creates_tests {
         group_by_cause(&mut line.findings, &mut findings);
@@ -440,8 +441,15 @@ struct LanguageView {
     module: SpirvModule,
     options: AnalysisOptions,
     choice: InputChoiceReport,
-    /// True if nothing is found with the inputs for which the module races.
-    is_free_where_racy: bool,
+    /// The findings with the inputs for which the module races; `None` if it cannot be analysed.
+    where_racy: Option<Vec<GridFinding>>,
+}
+
+impl LanguageView {
+    /// Returns true if nothing is found with the inputs for which the module races.
+    fn is_free_where_racy(&self) -> bool {
+        self.where_racy.as_ref().is_some_and(Vec::is_empty)
+    }
 }
 
 /// Walks an entry point by the rules of its source language, if they change the module.
@@ -459,9 +467,9 @@ fn walk_by_language(
     let module = module.by_language_rules(requested.hlsl)?;
     let options = AnalysisOptions { by_language_rules: true, ..requested.clone() };
     let racing = AnalysisOptions { by_language_rules: true, ..racing.clone() };
-    let is_free_where_racy = analyze_grid(&module, &racing).is_ok_and(|report| report.findings.is_empty());
+    let where_racy = analyze_grid(&module, &racing).ok().map(|report| report.findings);
     let choice = walk_entry(request, &module, &options, stop);
-    Some(choice.map(|choice| LanguageView { module, options, choice, is_free_where_racy }))
+    Some(choice.map(|choice| LanguageView { module, options, choice, where_racy }))
 }
 
 /// Adds a proof, or the places that it leaves open, to the line of an entry point without a finding.
