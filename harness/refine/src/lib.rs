@@ -3,6 +3,5 @@
 mod refinement;
 
 pub use refinement::{
-    Counterexample, KernelVersion, Refinement, RefinementCoverage, RefinementQuery, RefinementVerdict,
-    refine, with_open_memory,
+    Counterexample, KernelVersion, Refinement, RefinementCoverage, RefinementQuery, refine, with_open_memory,
 };

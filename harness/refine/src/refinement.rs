@@ -40,6 +40,7 @@ use environment::{EnvironmentSearch, LocatedKernel, find_environment};
 use event::{CellKey, MemoryKey};
 use expression::Expression;
 use program::Program;
+use results::wire::RefineVerdict;
 use simulation::{Mismatch, NoProof, Simulation};
 use spirv_reader::{SourcePosition, SpirvModule, SpirvType, Stage};
 use symbolic::{Lifted, MAX_INVOCATIONS, compared_values, lift};
@@ -96,19 +97,6 @@ pub enum RefinementCoverage {
     UndefinedBefore,
 }
 
-/// The verdict of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefinementVerdict {
-    /// Every behaviour of AFTER is one of BEFORE.
-    Refines,
-    /// AFTER refines BEFORE and orders more.
-    Stronger,
-    /// AFTER has a behaviour that BEFORE does not have.
-    Breaks,
-    /// Not decided.
-    Unknown,
-}
-
 /// A behaviour of AFTER that BEFORE does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counterexample {
@@ -135,7 +123,7 @@ impl Counterexample {
 #[derive(Clone, Debug)]
 pub struct Refinement {
     /// The verdict.
-    pub verdict: RefinementVerdict,
+    pub verdict: RefineVerdict,
     /// The reason for the verdict, as one sentence.
     pub reason: String,
     /// The inputs that the verdict covers.
@@ -148,33 +136,33 @@ pub struct Refinement {
 
 impl Refinement {
     /// Returns an answer for the given inputs.
-    fn new(verdict: RefinementVerdict, reason: impl Into<String>) -> Refinement {
+    fn new(verdict: RefineVerdict, reason: impl Into<String>) -> Refinement {
         let coverage = RefinementCoverage::GivenInputs;
         Refinement { verdict, reason: reason.into(), coverage, needs: Vec::new(), difference: None }
     }
 
     fn unknown(reason: impl Into<String>) -> Refinement {
-        Refinement::new(RefinementVerdict::Unknown, reason)
+        Refinement::new(RefineVerdict::Unknown, reason)
     }
 
     fn undefined_before(why: &str) -> Refinement {
         let reason = format!("BEFORE has no defined behaviour ({why}), so it allows anything");
         let coverage = RefinementCoverage::UndefinedBefore;
-        Refinement { coverage, ..Refinement::new(RefinementVerdict::Refines, reason) }
+        Refinement { coverage, ..Refinement::new(RefineVerdict::Refines, reason) }
     }
 
     fn breaks(difference: Counterexample) -> Refinement {
         let reason = difference.message.clone();
-        Refinement { difference: Some(difference), ..Refinement::new(RefinementVerdict::Breaks, reason) }
+        Refinement { difference: Some(difference), ..Refinement::new(RefineVerdict::Breaks, reason) }
     }
 
     /// Returns the rank of the verdict. The lowest counts: one choice of inputs suffices to break refinement.
     fn rank(&self) -> u8 {
         match self.verdict {
-            RefinementVerdict::Breaks => 0,
-            RefinementVerdict::Unknown => 1,
-            RefinementVerdict::Refines => 2,
-            RefinementVerdict::Stronger => 3,
+            RefineVerdict::Breaks => 0,
+            RefineVerdict::Unknown | RefineVerdict::Failed => 1,
+            RefineVerdict::Refines => 2,
+            RefineVerdict::Stronger => 3,
         }
     }
 
@@ -183,7 +171,7 @@ impl Refinement {
     /// `needs` are the inputs that no option supplies and that the answers depend on.
     pub fn combine(answers: Vec<Refinement>, needs: &InputNeeds) -> Option<Refinement> {
         let answer = answers.into_iter().min_by_key(Refinement::rank)?;
-        if matches!(answer.verdict, RefinementVerdict::Breaks | RefinementVerdict::Unknown) {
+        if matches!(answer.verdict, RefineVerdict::Breaks | RefineVerdict::Unknown) {
             return Some(answer);
         }
         let depends = |needed: &&NeededInput| match answer.coverage {
@@ -192,7 +180,7 @@ impl Refinement {
             RefinementCoverage::UndefinedBefore => needs.decide_findings,
         };
         let needs: Vec<NeededInput> = needs.inputs.iter().filter(depends).cloned().collect();
-        let verdict = if needs.is_empty() { answer.verdict } else { RefinementVerdict::Unknown };
+        let verdict = if needs.is_empty() { answer.verdict } else { RefineVerdict::Unknown };
         Some(Refinement { verdict, needs, ..answer })
     }
 }
@@ -210,7 +198,7 @@ pub fn refine(
 ) -> Result<Refinement, Refusal> {
     check_interfaces(before, after)?;
     if before.module.words() == after.module.words() {
-        let answer = Refinement::new(RefinementVerdict::Refines, "the modules are equal, in every context");
+        let answer = Refinement::new(RefineVerdict::Refines, "the modules are equal, in every context");
         return Ok(Refinement { coverage: RefinementCoverage::EveryContext, ..answer });
     }
     let is_free = before.options.subgroup_size.is_none()
@@ -255,7 +243,7 @@ fn refine_for_subgroup_size(
     let proof = prove_by_simulation(before, after, query);
     let (mismatch, why) = match proof {
         Proof::Complete { is_stronger, coverage } => {
-            let verdict = if is_stronger { RefinementVerdict::Stronger } else { RefinementVerdict::Refines };
+            let verdict = if is_stronger { RefineVerdict::Stronger } else { RefineVerdict::Refines };
             let answer = Refinement::new(verdict, coverage);
             return Refinement { coverage: RefinementCoverage::EveryContext, ..answer };
         }
@@ -315,7 +303,7 @@ fn refine_for_subgroup_size(
     }
     let answer = compare_contents(before, after, report_before.as_ref().ok(), &why, query);
     let is_volatile = |module: &SpirvModule| !volatile_places(module).is_empty();
-    let holds = matches!(answer.verdict, RefinementVerdict::Refines | RefinementVerdict::Stronger)
+    let holds = matches!(answer.verdict, RefineVerdict::Refines | RefineVerdict::Stronger)
         && answer.coverage == RefinementCoverage::GivenInputs;
     if holds && (is_volatile(before.module) || is_volatile(after.module)) {
         return Refinement::unknown(format!("{why}; equal contents do not decide volatile accesses"));

@@ -14,14 +14,14 @@ use entry_point::{AnalysisOptions, DeadlinePredicate, Spot, source_location};
 use litmus::Test;
 use litmus::minimize::ddmin;
 use model::{Budget, Model};
-use refine::{KernelVersion, Refinement, RefinementQuery, RefinementVerdict};
+use refine::{KernelVersion, Refinement, RefinementQuery};
 use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, RefineVerdict};
 use spirv_reader::SpirvModule;
 
 use super::entry_point_options;
 use super::open_memory::{OpenTerms, resolve_open_terms};
 use super::prepare_run::require_whole_grid;
-use super::source::{Compilation, load, run_to_end, simplify_module};
+use super::source::{Compilation, SPIRV_MAGIC, load, run_to_end, simplify_module, without_source_language};
 use crate::temporary::TemporaryFolder;
 use crate::time_limit::stop_after;
 use crate::{Failure, files};
@@ -31,13 +31,6 @@ pub use subject::{RefineSubject, SubjectError, split_by_workgroup};
 const MAX_REDUCTIONS: usize = 64;
 /// Upper bound on the runs of a compiler that reduce one test.
 const MAX_SMALLER_TESTS: u32 = 100;
-/// The first word of a SPIR-V binary.
-const MAGIC: [u8; 4] = [0x03, 0x02, 0x23, 0x07];
-/// The length of the header of a module.
-const HEADER_WORDS: usize = 5;
-/// The opcode of `OpSource`, and the operand for no language.
-const OP_SOURCE: u32 = 3;
-const UNKNOWN_LANGUAGE: u32 = 0;
 
 /// The limits and the world of a comparison.
 #[derive(Clone, Debug)]
@@ -149,9 +142,9 @@ fn compare_modules(
         let grid = if given.grid.is_none() { InputGrid::Chosen } else { InputGrid::Whole };
         let Some(mut found) = compare(grid, request.timeout / 4 * 3)? else { continue };
         // The search for an environment takes few invocations.
-        if found.verdict == RefinementVerdict::Unknown && given.grid.is_none() {
+        if found.verdict == RefineVerdict::Unknown && given.grid.is_none() {
             let fewer = compare(InputGrid::Whole, request.timeout.saturating_sub(started.elapsed()))?;
-            let breaks = fewer.filter(|fewer| fewer.verdict == RefinementVerdict::Breaks);
+            let breaks = fewer.filter(|fewer| fewer.verdict == RefineVerdict::Breaks);
             found = breaks.unwrap_or(found);
         }
         lines.push(RefineLine {
@@ -259,24 +252,30 @@ fn comparison_line(
         environment: difference.environment.clone(),
     });
     RefineLine {
+        verdict: found.verdict,
+        reason: full_reason(found),
+        cause: (found.verdict == RefineVerdict::Unknown).then(|| match found.needs.is_empty() {
+            true => found.reason.clone(),
+            false => "it depends on inputs that are not given".to_owned(),
+        }),
+        difference,
+        ..empty_line(model, request)
+    }
+}
+
+/// Returns the line of a comparison that is not answered.
+fn empty_line(model: &Model, request: &RefineRequest) -> RefineLine {
+    RefineLine {
         schema: REFINE_SCHEMA.to_owned(),
         before: String::new(),
         after: String::new(),
         entry: String::new(),
         model: model.name().to_owned(),
         open: request.open_words(),
-        verdict: match found.verdict {
-            RefinementVerdict::Refines => RefineVerdict::Refines,
-            RefinementVerdict::Stronger => RefineVerdict::Stronger,
-            RefinementVerdict::Breaks => RefineVerdict::Breaks,
-            RefinementVerdict::Unknown => RefineVerdict::Unknown,
-        },
-        reason: full_reason(found),
-        cause: (found.verdict == RefinementVerdict::Unknown).then(|| match found.needs.is_empty() {
-            true => found.reason.clone(),
-            false => "it depends on inputs that are not given".to_owned(),
-        }),
-        difference,
+        verdict: RefineVerdict::Unknown,
+        reason: String::new(),
+        cause: None,
+        difference: None,
         reduced: None,
         smallest: None,
         micros: 0,
@@ -364,44 +363,26 @@ impl CompilerRefinement<'_> {
                 .map_err(|failure| CompilerFailure::new("not comparable", failure.report().to_string()))
         });
         let failed_line = |failure: CompilerFailure| RefineLine {
-            schema: REFINE_SCHEMA.to_owned(),
             before: subject.name.clone(),
             after: command.to_owned(),
-            entry: String::new(),
-            model: self.model.name().to_owned(),
-            open: self.request.open_words(),
             verdict: RefineVerdict::Failed,
             reason: failure.message,
             cause: Some(failure.cause.to_owned()),
-            difference: None,
-            reduced: None,
-            smallest: None,
             micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            ..empty_line(self.model, self.request)
         };
         Ok(compared.unwrap_or_else(|failure| vec![failed_line(failure)]))
     }
 }
 
 fn to_binary(file: &str, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
-    let mut words: Vec<u32> = if bytes.starts_with(&MAGIC) {
-        bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
-    } else {
-        let text = String::from_utf8_lossy(bytes).into_owned();
-        let assembled = spirv_reader::assemble_text(&text)
-            .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal.into())))?;
-        assembled.words
-    };
-    // Older tools refuse unknown source languages.
-    let mut at = HEADER_WORDS;
-    while let Some(first) = words.get(at).copied() {
-        if first & 0xffff == OP_SOURCE
-            && let Some(language) = words.get_mut(at + 1)
-        {
-            *language = UNKNOWN_LANGUAGE;
-        }
-        at += ((first >> 16) as usize).max(1);
+    if bytes.starts_with(&SPIRV_MAGIC) {
+        return Ok(without_source_language(bytes));
     }
-    Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect())
+    let assembled = spirv_reader::assemble_text(&String::from_utf8_lossy(bytes))
+        .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal.into())))?;
+    let bytes: Vec<u8> = assembled.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    Ok(without_source_language(&bytes))
 }
 
 /// A command line that wrote no comparable module.

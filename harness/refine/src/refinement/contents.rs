@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Counterexample, KernelVersion, Refinement, RefinementQuery, RefinementVerdict, is_new_defect,
+    Counterexample, KernelVersion, RefineVerdict, Refinement, RefinementQuery, is_new_defect,
     undefined_reason,
 };
 use analysis::decide;
@@ -47,8 +47,7 @@ pub(super) fn compare_for_contents(
         }
         let (before, after) = (before.with_options(&first), after.with_options(&second));
         let mut answer = compare_contents(before, after, Some(&report), "", query);
-        let difference =
-            answer.difference.as_mut().filter(|_| answer.verdict == RefinementVerdict::Breaks)?;
+        let difference = answer.difference.as_mut().filter(|_| answer.verdict == RefineVerdict::Breaks)?;
         difference.environment.push(format!("have left {number} in every word of the open buffers"));
         Some(answer)
     })
@@ -121,7 +120,7 @@ fn compare_settled_contents(
     // The contents do not depend on the schedule, so equal contents suffice.
     if first.final_buffers == second.final_buffers {
         let reason = "both are free of races and leave the same contents for these inputs";
-        return Some(Refinement::new(RefinementVerdict::Refines, reason));
+        return Some(Refinement::new(RefineVerdict::Refines, reason));
     }
     let message = different_content(first, second).filter(|_| is_exact())?;
     Some(Refinement::breaks(Counterexample::new("outcome", message)))
@@ -173,7 +172,7 @@ fn compare_all_contents(
     let shown = allowed_contents(&initial, &more, &shown);
     let Some(content) = shown.difference(&allowed).next() else {
         let fewer = shown.len() < allowed.len();
-        let verdict = if fewer { RefinementVerdict::Stronger } else { RefinementVerdict::Refines };
+        let verdict = if fewer { RefineVerdict::Stronger } else { RefineVerdict::Refines };
         return Refinement::new(
             verdict,
             format!("{} of {} final contents remain", shown.len(), allowed.len()),
