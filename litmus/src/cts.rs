@@ -35,7 +35,6 @@ pub const NAME_PREFIX: &str = "dEQP-VK.memory_model.";
 
 vocabulary::closed_enum! {
     /// The shape of a test.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Shape {
         /// Message passing: if the flag is seen, the payload must be visible.
         MessagePassing = "message_passing",
@@ -43,20 +42,16 @@ vocabulary::closed_enum! {
         /// write.
         WriteAfterRead = "write_after_read",
     }
-}
-vocabulary::closed_enum! {
+
     /// The memory model of the shader.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Model {
         /// GLSL450 with coherent variables.
         Core11 = "core11",
         /// The Vulkan memory model.
         Extended = "ext",
     }
-}
-vocabulary::closed_enum! {
+
     /// Type of payload and guard.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Type {
         /// 32-bit integer.
         U32 = "u32",
@@ -67,20 +62,16 @@ vocabulary::closed_enum! {
         /// 64-bit floating point.
         F64 = "f64",
     }
-}
-vocabulary::closed_enum! {
+
     /// The place of availability and visibility operations.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Coherence {
         /// At the accesses to the payload.
         Coherent = "coherent",
         /// At the synchronizing operations.
         NonCoherent = "noncoherent",
     }
-}
-vocabulary::closed_enum! {
+
     /// The synchronization of the threads.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Sync {
         /// Memory barriers around relaxed atomics.
         FenceFence = "fence_fence",
@@ -95,20 +86,16 @@ vocabulary::closed_enum! {
         /// A control barrier without semantics between memory barriers, without a guard.
         ControlAndMemoryBarrier = "control_and_memory_barrier",
     }
-}
-vocabulary::closed_enum! {
+
     /// The kind of access to the guard.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum GuardAccess {
         /// Stored and loaded.
         Write = "atomicwrite",
         /// Exchanged.
         Exchange = "atomicrmw",
     }
-}
-vocabulary::closed_enum! {
+
     /// Scope of synchronization; it also determines the placement of the threads.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Range {
         /// Device.
         Device = "device",
@@ -119,20 +106,16 @@ vocabulary::closed_enum! {
         /// Subgroup.
         Subgroup = "subgroup",
     }
-}
-vocabulary::closed_enum! {
+
     /// The memory type of a variable.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Locality {
         /// A memory type with DEVICE_LOCAL.
         Local = "local",
         /// A memory type without DEVICE_LOCAL.
         NonLocal = "nonlocal",
     }
-}
-vocabulary::closed_enum! {
+
     /// The kind of storage of a variable.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Storage {
         /// In a storage buffer.
         Buffer = "buffer",
@@ -143,10 +126,8 @@ vocabulary::closed_enum! {
         /// In a buffer that is reached by its address.
         Address = "physbuffer",
     }
-}
-vocabulary::closed_enum! {
+
     /// The shader stage.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Stage {
         /// Compute.
         Compute = "comp",
@@ -155,20 +136,16 @@ vocabulary::closed_enum! {
         /// Fragment.
         Fragment = "frag",
     }
-}
-vocabulary::closed_enum! {
+
     /// The invocation that acquires at the end of a transitive test.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Acquirer {
         /// The reading invocation itself.
         Reader = "nontransvis",
         /// Another invocation of its workgroup, which synchronizes with it by a control barrier.
         Relay = "transvis",
     }
-}
-vocabulary::closed_enum! {
+
     /// The scripts with permuted indices.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Permuted {
         /// Memory barriers, and an atomic payload.
         Barrier = "barrier",

@@ -15,7 +15,6 @@ use crate::wire::{DeviceRecord, RunLine, VerdictWord};
 
 closed_enum! {
     /// The purpose of an expectation file; its name is the end of the file's name.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ExpectationKind {
         /// Tests that fail.
         Fails = "-fails.txt",
@@ -24,11 +23,8 @@ closed_enum! {
         /// Tests that are not run.
         Skips = "-skips.txt",
     }
-}
 
-closed_enum! {
     /// The result of a test, in deqp-runner's words.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Status {
         /// It conforms, or it races and is not judged.
         Pass = "Pass",

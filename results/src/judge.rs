@@ -94,7 +94,6 @@ impl Ending {
 
 closed_enum! {
     /// Why a test has no verdict.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Reason {
         /// Too few instances in which threads overlapped.
         NotExercised = "not exercised",

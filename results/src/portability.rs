@@ -12,7 +12,6 @@ use crate::wire::{RunLine, RunOutcome, VerdictWord};
 
 closed_enum! {
     /// The comparison of the two answers.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum PortabilityClass {
         /// Both models give the same answer to the question; without a question, they allow the same outcomes.
         Portable = "portable",

@@ -86,7 +86,6 @@ impl TestRow {
 
 closed_enum! {
     /// Classification of an outcome by the model.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum OutcomeClass {
         /// Allowed, and reachable under sequential consistency.
         Ordinary = "allowed",

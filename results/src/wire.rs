@@ -461,9 +461,7 @@ pub struct DriverRecord {
 
 closed_enum! {
     /// The verdict on one test and device.
-    #[derive(
-        Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-    )]
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum VerdictWord {
         /// Exercised, and no forbidden outcome was observed.

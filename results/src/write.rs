@@ -36,7 +36,6 @@ use litmus::closed_enum;
 
 closed_enum! {
     /// A format of run and check results.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum OutputFormat {
         /// Text for terminals.
         Text = "text",
@@ -76,7 +75,6 @@ impl FromStr for OutputFormat {
 
 closed_enum! {
     /// A format of `report`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum ReportFormat {
         /// One self-contained page.
         Html = "html",

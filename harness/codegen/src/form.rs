@@ -19,7 +19,6 @@ use shaders::{
 
 closed_enum! {
     /// A form of a test's kernels.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Form {
         /// One kernel for all threads that run concurrently.
         Merged = "merged",
@@ -124,7 +123,6 @@ impl FromStr for Form {
 
 closed_enum! {
     /// The memory accesses of all threads of a kernel, from whose absence compilers infer.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum MemoryRole {
         ReadWrite = "both",
         /// They write but never read.

@@ -194,7 +194,7 @@ pub fn parse_integer(text: &str, bits: u32) -> Option<u64> {
 
 closed_enum! {
     /// The results of the ray queries of a walk, named as in `--rays`.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Default)]
     pub enum RayResults {
         /// Every second ray hits: neighbouring invocations differ, and so do the rays of one invocation.
         #[default]

@@ -6,7 +6,6 @@ use spirv_reader::{SourcePosition, Stage};
 
 closed_enum! {
     /// The class of a finding.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum FindingKind {
         /// Two unordered conflicting accesses.
         Race = "race",
@@ -38,7 +37,6 @@ impl FindingKind {
 
 closed_enum! {
     /// The cause of a finding, which determines its kind.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum FindingCause {
         /// No synchronization orders two accesses.
         Unordered = "unordered",

@@ -45,7 +45,6 @@ pub struct Arrow {
 
 closed_enum! {
     /// The kinds of arrows, in the order of their weight.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum ArrowKind {
         /// Part of the violated axiom.
         Broken,

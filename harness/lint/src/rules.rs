@@ -31,7 +31,6 @@ pub struct Lint {
 
 closed_enum! {
     /// A rule of `lint`; its documentation page is `docs/reference/findings/lint-NAME.md`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum LintRule {
         /// A control barrier that some invocations skip.
         DivergentBarrier = "divergent-barrier",

@@ -75,7 +75,6 @@ pub const MUTATED_MODELS: &[(&str, Option<&str>)] =
 
 closed_enum! {
     /// The kind of proof that no program distinguishes a mutant from its model.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum EquivalenceReason {
         /// The other conditions of the statement imply the changed one, by the kinds of the engine's sets and
         /// relations.

@@ -42,7 +42,7 @@ use relaxed::{HISTORY, StoreHistories};
 
 closed_enum! {
     /// Fairness assumption on progress obligations.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[derive(Default)]
     pub enum Fairness {
         /// A thread with a progress obligation takes infinitely many steps or ends.
         #[default]
@@ -50,11 +50,8 @@ closed_enum! {
         /// As weak fairness; in addition, a step that is enabled infinitely often is taken.
         Strong = "strong",
     }
-}
 
-closed_enum! {
     /// The memory semantics of an answer.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum DecidingMemory {
         SequentiallyConsistent = "sc",
         /// Histories of writes with synchronization by release and acquire.

@@ -13,7 +13,7 @@ use crate::calls;
 
 closed_enum! {
     /// An API mechanism that orders consecutive dispatches.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(Default)]
     pub enum Join {
         /// `calls`: the calls of the test itself, on its queues.
         Calls = "calls",

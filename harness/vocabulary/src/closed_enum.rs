@@ -1,10 +1,11 @@
 //! Enums that know their variants.
 
-/// Defines an enum with `ALL`, the list of its variants, and, if they have names, `name` and `from_name`.
+/// Defines enums with `ALL`, the list of the variants, and, if these have names, `name` and `from_name`.
+///
+/// An enum has the traits that every enum without fields can derive, and those that it names.
 ///
 /// ```
 /// vocabulary::closed_enum! {
-///     #[derive(Clone, Copy, Debug, PartialEq)]
 ///     pub enum Level {
 ///         Low = "low",
 ///         High = "high",
@@ -15,9 +16,10 @@
 #[macro_export]
 macro_rules! closed_enum {
     (
-        $(#[$attribute:meta])*
+        @one $(#[$attribute:meta])*
         pub enum $enum:ident { $($(#[$variant_attribute:meta])* $variant:ident,)* }
     ) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         $(#[$attribute])*
         pub enum $enum { $($(#[$variant_attribute])* $variant,)* }
 
@@ -27,11 +29,11 @@ macro_rules! closed_enum {
         }
     };
     (
-        $(#[$attribute:meta])*
+        @one $(#[$attribute:meta])*
         pub enum $enum:ident { $($(#[$variant_attribute:meta])* $variant:ident = $name:literal,)* }
     ) => {
         $crate::closed_enum! {
-            $(#[$attribute])*
+            @one $(#[$attribute])*
             pub enum $enum { $($(#[$variant_attribute])* $variant,)* }
         }
 
@@ -48,5 +50,8 @@ macro_rules! closed_enum {
                 $enum::ALL.into_iter().find(|known| known.name() == name)
             }
         }
+    };
+    ($($(#[$attribute:meta])* pub enum $enum:ident { $($variants:tt)* })+) => {
+        $($crate::closed_enum! { @one $(#[$attribute])* pub enum $enum { $($variants)* } })+
     };
 }

@@ -8,7 +8,6 @@ use crate::closed_enum;
 
 closed_enum! {
     /// A scope (`#memory-model-scope`), from narrow to wide.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Scope {
         /// `.inv`: the invocation itself.
         Invocation,
@@ -46,7 +45,6 @@ impl Scope {
 
 closed_enum! {
     /// A storage class in memory semantics; its name is that in SPIR-V.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum StorageClass {
         /// `sc0`: uniform, storage buffer and physical storage buffer (UniformMemory).
         Buffer = "UniformMemory",
@@ -135,7 +133,6 @@ impl StorageClassSet {
 
 closed_enum! {
     /// A storage class of SPIR-V's semantics that the Vulkan memory model ignores (VK-SEM-19): it orders nothing.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum IgnoredClass {
         /// `.semsubgroup`: SubgroupMemory.
         Subgroup = "SubgroupMemory",

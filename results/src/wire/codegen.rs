@@ -134,7 +134,7 @@ pub struct CodegenOrdered {
 
 closed_enum! {
     /// The verdict on an order in machine code; the last one of several parts decides.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum CodegenOrderVerdict {
         /// The code orders what the source does not.
@@ -266,7 +266,7 @@ pub struct CodegenExploreLine {
 
 closed_enum! {
     /// The verdict on forbidden outcomes of machine code.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum CodegenExploreVerdict {
         /// No placement and no interleaving produces one.

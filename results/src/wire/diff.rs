@@ -90,7 +90,7 @@ pub struct Change {
 
 closed_enum! {
     /// Kinds of changes, most important first.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum ChangeKind {
         /// The later run shows a forbidden outcome that the earlier one did not.

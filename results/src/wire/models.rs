@@ -42,7 +42,7 @@ pub struct ClauseRow {
 
 closed_enum! {
     /// The treatment of a clause by a model.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum DispositionWord {
         /// A statement of the model encodes it.

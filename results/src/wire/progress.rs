@@ -63,7 +63,7 @@ pub struct ThreadRecord {
 
 closed_enum! {
     /// The activity of a thread.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum ThreadState {
         /// It had terminated.

@@ -270,7 +270,7 @@ pub enum RaceWitness {
 
 closed_enum! {
     /// The verdict of `race`.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum RaceVerdict {
         /// At least one finding.

@@ -151,7 +151,7 @@ pub struct HazardLine {
 
 closed_enum! {
     /// The accesses of a hazard.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum HazardKind {
         /// Two writes.

@@ -43,7 +43,7 @@ pub struct RefineLine {
 
 closed_enum! {
     /// The verdict of a comparison.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum RefineVerdict {
         /// Every behaviour after the compiler is one before it.

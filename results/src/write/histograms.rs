@@ -21,7 +21,7 @@ use crate::wire::{PartUnit, RunLine, RunParts};
 
 closed_enum! {
     /// The size of a picture.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Default)]
     pub enum PictureSize {
         /// A slide of 1600 × 900 pixels, taller if it has many outcomes.
         #[default]
@@ -29,11 +29,9 @@ closed_enum! {
         /// A column of a paper, 340 pixels wide.
         Column = "column",
     }
-}
 
-closed_enum! {
     /// The background of a picture.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Default)]
     pub enum PictureTheme {
         /// Dark on white.
         #[default]

@@ -63,7 +63,7 @@ impl Default for MemoryStress {
 
 closed_enum! {
     /// The two accesses of a turn.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Pattern {
         StoreStore = "store-store",

@@ -15,7 +15,6 @@ use super::{ProgramFamily, RandomProgram, SplitMix64};
 
 closed_enum! {
     /// A corner case of the model with a generator of programs.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Corner {
         /// Chains of availability and visibility over two to four agents, read-modify-writes among their links.
         Links,
