@@ -46,6 +46,19 @@ pub struct Evidence<'a> {
     pub is_stage_serial: bool,
 }
 
+impl<'a> Evidence<'a> {
+    /// Creates the evidence of a run without a twin and without a limit, in a stage whose invocations overlap.
+    pub fn new(
+        test: &'a Test,
+        prediction: &'a Prediction,
+        observation: &'a Observation,
+        ending: &'a Ending,
+    ) -> Evidence<'a> {
+        let (twin, explaining_limit, is_stage_serial) = (None, None, false);
+        Evidence { test, prediction, observation, ending, twin, explaining_limit, is_stage_serial }
+    }
+}
+
 /// The observation of a variant of the test with one synchronization removed.
 #[derive(Clone, Copy, Debug)]
 pub struct Twin<'a> {

@@ -23,10 +23,7 @@
 //! }
 //! let mut observation = Observation { dispatches: 1, ..Observation::default() };
 //! observation.histogram.add_count(zero, 3);
-//! let evidence = Evidence {
-//!     test: &test, prediction: &prediction, observation: &observation, ending: &Ending::Finished, twin: None,
-//!     explaining_limit: None, is_stage_serial: false,
-//! };
+//! let evidence = Evidence::new(&test, &prediction, &observation, &Ending::Finished);
 //! assert_eq!(judge(&evidence, RunContext::default()).verdict, VerdictWord::Violates);
 //! ```
 

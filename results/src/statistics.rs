@@ -253,7 +253,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[track_caller]
-    fn assert_close(actual: f64, expected: f64, relative: f64) {
+    pub(super) fn assert_close(actual: f64, expected: f64, relative: f64) {
         assert!((actual - expected).abs() <= relative * expected.abs(), "{actual:e} is not {expected:e}");
     }
 

@@ -582,15 +582,12 @@ impl DispatchEmitter<'_> {
         }
         let merge = self.module.id();
         let labels: Vec<Word> = codes.iter().map(|_| self.module.id()).collect();
-        self.module.selection_merge(merge);
-        let mut operands = vec![Operand::IdRef(place.role), Operand::IdRef(merge)];
         for (code, label) in codes.iter().zip(&labels) {
-            operands.push(Operand::LiteralBit32(code.part.thread as u32));
-            operands.push(Operand::IdRef(*label));
             let name = format!("P{}", self.test.thread(ThreadId(code.part.thread as u16)).number);
             self.module.name(*label, &name);
         }
-        self.module.emit_void(Op::Switch, operands);
+        let threads = codes.iter().map(|code| code.part.thread as u32);
+        self.module.switch(place.role, merge, threads.zip(labels.iter().copied()));
         for (code, label) in codes.iter().zip(&labels) {
             self.module.begin_block(*label);
             code_of(self, code)?;

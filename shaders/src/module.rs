@@ -504,6 +504,21 @@ impl ModuleBuilder {
         self.emit_void(Op::SelectionMerge, [Operand::IdRef(merge), control]);
     }
 
+    /// Ends this block with a selection among cases, without code for other numbers.
+    pub fn switch(
+        &mut self,
+        selector: Word,
+        merge: Word,
+        cases: impl IntoIterator<Item = (u32, Word)>,
+    ) {
+        self.selection_merge(merge);
+        let mut operands = vec![Operand::IdRef(selector), Operand::IdRef(merge)];
+        for (number, label) in cases {
+            operands.extend([Operand::LiteralBit32(number), Operand::IdRef(label)]);
+        }
+        self.emit_void(Op::Switch, operands);
+    }
+
     /// Declares this block as the header of a loop.
     pub fn loop_merge(&mut self, merge: Word, continuing: Word) {
         let control = Operand::LoopControl(self.loops);

@@ -7,8 +7,23 @@ use common::Validator;
 use shaders::classify::{CountedMemory, RowColumn, RowTable, WordSource, counting_kernel, reset_kernel};
 use shaders::variant::SpirvVersion;
 
-fn column(source: WordSource, words: &[u32]) -> RowColumn {
+pub fn column(source: WordSource, words: &[u32]) -> RowColumn {
     RowColumn { source, words: words.to_vec() }
+}
+
+pub fn counted_memory(by_round: bool, device_scope: bool, storage_words: u32) -> CountedMemory {
+    CountedMemory {
+        lanes: 8,
+        slots: 3,
+        storage_words,
+        initial_values: vec![0, 5, 3 << 32],
+        done_slots: vec![2],
+        by_round,
+        workgroup_size: 64,
+        workgroups: 5,
+        first_receipt: 300,
+        device_scope,
+    }
 }
 
 #[test]
@@ -35,18 +50,7 @@ fn every_kernel_is_valid() {
         for (by_round, device_scope, storage_words) in
             [(false, true, 1), (true, true, 2), (false, false, 2), (true, false, 1)]
         {
-            let memory = CountedMemory {
-                lanes: 8,
-                slots: 3,
-                storage_words,
-                initial_values: vec![0, 5, 3 << 32],
-                done_slots: vec![2],
-                by_round,
-                workgroup_size: 64,
-                workgroups: 5,
-                first_receipt: 300,
-                device_scope,
-            };
+            let memory = counted_memory(by_round, device_scope, storage_words);
             for (name, helper) in
                 [("reset", reset_kernel(&memory)), ("count", counting_kernel(&memory, &table))]
             {

@@ -2,6 +2,7 @@
 //! kernels. Kernels of the corpus appear by configuration and by family.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use crate::classify::{column, counted_memory};
 use crate::common;
 
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::fmt::Write;
 
 use common::{LAVAPIPE, NARROW};
 use litmus::Test;
-use shaders::classify::{CountedMemory, RowColumn, RowTable, WordSource, counting_kernel, reset_kernel};
+use shaders::classify::{RowTable, WordSource, counting_kernel, reset_kernel};
 use shaders::progress::ProgressConfig;
 use shaders::stress::stress_kernel;
 use shaders::variant::CarrierStage;
@@ -123,17 +124,7 @@ fn kernels_have_these_bytes() {
 
 fn progress() -> Hash {
     let mut hash = Hash::EMPTY;
-    let roomy = ProgressConfig {
-        subgroup_size: 8,
-        max_workgroup_invocations: 1024,
-        max_workgroup_subgroups: 32,
-        device_scope: true,
-        copies: 64,
-        fills_subgroups: true,
-        max_iterations: Some(60_000),
-        stop_polls: 2,
-        has_final_barrier: false,
-    };
+    let roomy = crate::progress::CONFIGS[0];
     let bare = ProgressConfig {
         device_scope: false,
         copies: 1,
@@ -164,7 +155,6 @@ fn stress() -> Hash {
 
 fn classification() -> Hash {
     let mut hash = Hash::EMPTY;
-    let column = |source, words: &[u32]| RowColumn { source, words: words.to_vec() };
     let few = [0, 1, 2];
     let many: Vec<u32> = (0..100).collect();
     let tables = [
@@ -178,18 +168,7 @@ fn classification() -> Hash {
     for columns in tables {
         let table = RowTable::new(columns).unwrap();
         for (by_round, device_scope, storage_words) in [(false, true, 1), (true, false, 2)] {
-            let memory = CountedMemory {
-                lanes: 8,
-                slots: 3,
-                storage_words,
-                initial_values: vec![0, 5, 3 << 32],
-                done_slots: vec![2],
-                by_round,
-                workgroup_size: 64,
-                workgroups: 5,
-                first_receipt: 300,
-                device_scope,
-            };
+            let memory = counted_memory(by_round, device_scope, storage_words);
             hash.add_kernel(&reset_kernel(&memory).words);
             hash.add_kernel(&counting_kernel(&memory, &table).words);
         }

@@ -10,7 +10,7 @@ use shaders::rules::Rule;
 use shaders::variant::SpirvVersion;
 
 /// Configurations of devices: few turns, many turns, and no device scope.
-const CONFIGS: [ProgressConfig; 3] = [
+pub const CONFIGS: [ProgressConfig; 3] = [
     ProgressConfig {
         subgroup_size: 8,
         max_workgroup_invocations: 1024,

@@ -185,15 +185,7 @@ fn judge_case(case: &SuiteCase, device: &SimDevice, instances: u64, seed: u64) -
         Ok(ending) => ending,
         Err(reason) => return Ok(RunLine::default().with_verdict(LineVerdict::skipped(&reason))),
     };
-    let evidence = Evidence {
-        test: &case.test,
-        prediction: &case.prediction,
-        observation: &observation,
-        ending: &ending,
-        twin: None,
-        explaining_limit: None,
-        is_stage_serial: false,
-    };
+    let evidence = Evidence::new(&case.test, &case.prediction, &observation, &ending);
     Ok(judge(&evidence, RunContext::default()))
 }
 

@@ -63,15 +63,7 @@ pub fn judge_test(request: &JudgeRequest<'_>) -> Result<RunLine, JudgeError> {
             })?;
         observation.histogram.add_count(outcome, *count);
     }
-    let evidence = Evidence {
-        test,
-        prediction: &prediction,
-        observation: &observation,
-        ending: &Ending::Finished,
-        twin: None,
-        explaining_limit: None,
-        is_stage_serial: false,
-    };
+    let evidence = Evidence::new(test, &prediction, &observation, &Ending::Finished);
     let context = RunContext {
         id: request.id.to_owned(),
         device: request.device.to_owned(),

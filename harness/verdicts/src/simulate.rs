@@ -108,16 +108,7 @@ pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, Simulat
                 Ok(observation) => (observation, Ending::Finished),
                 Err(RunError { cause, observation: seen }) => (*seen, run_ending(&cause)),
             };
-            let evidence = Evidence {
-                test: &program,
-                prediction: &prediction,
-                observation: &observation,
-                ending: &ending,
-                twin: None,
-                explaining_limit: None,
-                is_stage_serial: false,
-            };
-            judge(&evidence, context)
+            judge(&Evidence::new(&program, &prediction, &observation, &ending), context)
         }
     };
     // Seconds are omitted, so that the result is deterministic.

@@ -138,11 +138,7 @@ pub fn zero_count_bound(instances: &[u64], observed: &[PartCounts]) -> Option<f6
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[track_caller]
-    fn assert_close(actual: f64, expected: f64, relative: f64) {
-        assert!((actual - expected).abs() <= relative * expected.abs(), "{actual:e} is not {expected:e}");
-    }
+    use crate::statistics::tests::assert_close;
 
     /// Parts that vary as binomial counts do have nearly the interval of independent instances.
     #[test]

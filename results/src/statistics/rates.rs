@@ -274,14 +274,10 @@ pub(super) fn student_quantile(probability: f64, freedom: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statistics::tests::assert_close;
 
     fn compare(old_count: u64, old_total: u64, new_count: u64, new_total: u64) -> RateComparison {
         RateComparison { old_count, old_total, new_count, new_total }
-    }
-
-    #[track_caller]
-    fn assert_close(actual: f64, expected: f64, relative: f64) {
-        assert!((actual - expected).abs() <= relative * expected.abs(), "{actual:e} is not {expected:e}");
     }
 
     /// Fisher's tea experiment: 3 and 1 of 4 give 34/70; all correct gives 2/70.

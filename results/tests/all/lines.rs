@@ -54,16 +54,7 @@ pub fn run_lines() -> Vec<RunLine> {
     let mut lines: Vec<RunLine> = cases
         .iter()
         .map(|(id, prediction, observation, ending)| {
-            let evidence = Evidence {
-                test: &test,
-                prediction,
-                observation,
-                ending,
-                twin: None,
-                explaining_limit: None,
-                is_stage_serial: false,
-            };
-            judge(&evidence, context(id))
+            judge(&Evidence::new(&test, prediction, observation, ending), context(id))
         })
         .collect();
     let skipped = LineVerdict::skipped("sc1 across workgroups");

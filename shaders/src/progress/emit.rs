@@ -317,16 +317,7 @@ impl ProgressEmitter<'_> {
         code: impl FnOnce(&mut Self) -> Result<(), CompileError>,
     ) -> Result<(), CompileError> {
         let (body, merge) = (self.module.id(), self.module.id());
-        self.module.selection_merge(merge);
-        self.module.emit_void(
-            Op::Switch,
-            [
-                Operand::IdRef(values.role),
-                Operand::IdRef(merge),
-                Operand::LiteralBit32(thread as u32),
-                Operand::IdRef(body),
-            ],
-        );
+        self.module.switch(values.role, merge, [(thread as u32, body)]);
         self.module.begin_block(body);
         code(self)?;
         self.module.continue_at(merge);
@@ -499,12 +490,7 @@ impl ProgressEmitter<'_> {
         let merge = self.module.id();
         let labels: Vec<Word> = starts.iter().map(|_| self.module.id()).collect();
         let block = self.load_variable(variables.block);
-        self.module.selection_merge(merge);
-        let mut operands = vec![Operand::IdRef(block), Operand::IdRef(merge)];
-        for (number, label) in labels.iter().enumerate() {
-            operands.extend([Operand::LiteralBit32(number as u32), Operand::IdRef(*label)]);
-        }
-        self.module.emit_void(Op::Switch, operands);
+        self.module.switch(block, merge, (0..).zip(labels.iter().copied()));
         for (number, label) in labels.iter().enumerate() {
             self.module.begin_block(*label);
             let to = starts.get(number + 1).copied().unwrap_or(part.body.end);
