@@ -115,13 +115,14 @@ fn constant_for_comparison(constant: i64, ty: Option<ScalarType>) -> i64 {
 }
 
 /// Data races in the consistent executions of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Race {
     /// No consistent execution races.
     Free,
     /// Some consistent execution races: the program has no defined outcome.
     Racy,
     /// The budget ran out before an answer was reached.
+    #[default]
     Unknown,
 }
 
@@ -134,8 +135,8 @@ pub enum Undefinedness {
     Program,
 }
 
-/// A model's answer for one test.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A model's answer for one test; the default is a search that found nothing and did not end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prediction {
     /// Name of the model.
     pub model: String,

@@ -11,11 +11,7 @@
 //! use results::wire::{RunContext, VerdictWord};
 //!
 //! let test = litmus::Test::new("SB", litmus::Dialect::Vulkan);
-//! let mut prediction = Prediction {
-//!     model: "vulkan".into(), observables: vec![], outcomes: Default::default(), race: Race::Free, undefinedness: None,
-//!     race_thin_air: false, uninitialised_read: Some(false), bound: 1, truncated_runs: 0, runs: 1,
-//!     candidate_executions: 1, consistent_executions: 1, can_meet_condition: None, can_miss_condition: None, complete: true,
-//! };
+//! let mut prediction = Prediction { race: Race::Free, complete: true, ..Prediction::default() };
 //! let (zero, one) = (Outcome(vec![Value(0)]), Outcome(vec![Value(1)]));
 //! for (outcome, allowed) in [(zero.clone(), false), (one, true)] {
 //!     let predicted = PredictedOutcome { allowed, weak: !allowed, serial: false, filtered: false, thin_air: false };

@@ -278,17 +278,8 @@ mod tests {
             observables: test.observables(),
             outcomes: outcomes.iter().map(row).collect(),
             race,
-            undefinedness: None,
-            race_thin_air: false,
-            uninitialised_read: Some(false),
-            bound: 1,
-            truncated_runs: 0,
-            runs: 1,
-            candidate_executions: 1,
-            consistent_executions: 1,
-            can_meet_condition: None,
-            can_miss_condition: None,
             complete: true,
+            ..Prediction::default()
         }
     }
 

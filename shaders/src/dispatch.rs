@@ -12,7 +12,6 @@ mod stress;
 mod subgroup;
 
 use litmus::{InterlockEnd, LocationId, LocationInit, Scope, Test, ThreadId};
-use rspirv::dr::Operand;
 use rspirv::spirv::{self, AddressingModel, BuiltIn, Capability, LoopControl, Op, Word};
 use vocabulary::Feature;
 

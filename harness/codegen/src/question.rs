@@ -286,7 +286,6 @@ fn wave_lanes(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use litmus::Race;
     use shaders::variant::SeparateStorages;
@@ -333,23 +332,7 @@ mod tests {
             let text = format!("VULKAN v {{ {declared} }} {program}");
             let test = litmus::parse(&text, "v").unwrap();
             let program = shaders::compile_program(&test, &config, Pipelines::Merged).unwrap();
-            let prediction = Prediction {
-                model: "vulkan".to_owned(),
-                observables: Vec::new(),
-                outcomes: BTreeMap::new(),
-                race: Race::Free,
-                race_thin_air: false,
-                uninitialised_read: Some(false),
-                bound: 1,
-                truncated_runs: 0,
-                runs: 1,
-                undefinedness: None,
-                candidate_executions: 1,
-                consistent_executions: 1,
-                can_meet_condition: None,
-                can_miss_condition: None,
-                complete: true,
-            };
+            let prediction = Prediction { race: Race::Free, complete: true, ..Prediction::default() };
             let family = "GFX1036".parse().unwrap();
             let kernels = CompiledKernels {
                 test: &test,

@@ -129,12 +129,7 @@ impl<'a> ThreadLowering<'a> {
         if !all_decisive {
             // Reached only if every `await` has read its awaited value.
             let completion_flag = self.fresh_register();
-            self.emit_arithmetic(
-                completion_flag,
-                ArithmeticOperation::Add,
-                Operand::Constant(1),
-                Operand::Constant(0),
-            );
+            self.emit_move(completion_flag, Operand::Constant(1));
             self.require_final_value(completion_flag, 1);
         }
         if let Some(end) = self.end {
@@ -147,6 +142,11 @@ impl<'a> ThreadLowering<'a> {
 
     fn emit(&mut self, kind: InstructionKind) {
         self.out.push(Instruction { kind, span: self.span });
+    }
+
+    /// Sets a register: Vulkan programs have no moves.
+    fn emit_move(&mut self, destination: RegisterId, value: Operand) {
+        self.emit_arithmetic(destination, ArithmeticOperation::Add, value, Operand::Constant(0));
     }
 
     fn emit_arithmetic(
@@ -314,7 +314,7 @@ impl<'a> ThreadLowering<'a> {
             InstructionKind::Compute(Compute::Move { destination, value }) => {
                 let (destination, value) =
                     (self.lowered_register(*destination), self.lowered_operand(*value));
-                self.emit_arithmetic(destination, ArithmeticOperation::Add, value, Operand::Constant(0));
+                self.emit_move(destination, value);
             }
             InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let (left, right) = (self.lowered_operand(*left), self.lowered_operand(*right));
@@ -323,19 +323,9 @@ impl<'a> ThreadLowering<'a> {
             InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
                 if let Some(ComparisonForm::Materialized(flag)) = self.comparison_form(*destination) {
                     let holds = self.fresh_label();
-                    self.emit_arithmetic(
-                        flag,
-                        ArithmeticOperation::Add,
-                        Operand::Constant(1),
-                        Operand::Constant(0),
-                    );
+                    self.emit_move(flag, Operand::Constant(1));
                     self.emit_unsigned_branch(*relation, *left, *right, holds);
-                    self.emit_arithmetic(
-                        flag,
-                        ArithmeticOperation::Add,
-                        Operand::Constant(0),
-                        Operand::Constant(0),
-                    );
+                    self.emit_move(flag, Operand::Constant(0));
                     self.emit(InstructionKind::Flow(Flow::Label(holds)));
                 }
             }
@@ -423,7 +413,7 @@ impl<'a> ThreadLowering<'a> {
         let mut wanted = self.lowered_operand(value);
         if wanted == Operand::Register(own) {
             let kept = self.fresh_register();
-            self.emit_arithmetic(kept, ArithmeticOperation::Add, wanted, Operand::Constant(0));
+            self.emit_move(kept, wanted);
             wanted = Operand::Register(kept);
         }
         let load = |semantics| InstructionKind::load(own, place, Access::Atomic { scope, semantics });

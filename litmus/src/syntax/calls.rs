@@ -7,9 +7,9 @@ mod derive;
 
 use super::MAX_CALLS;
 use super::lexer::{Token, TokenKind};
-use super::parser::{Parsed, Parser};
+use super::parser::{Parsed, Parser, check_room};
 use super::words::is_thread;
-use crate::error::{CallError, ParseError};
+use crate::error::CallError;
 use vocabulary::{AccessMask, StageMask};
 
 use crate::schedule::DependencyScopes;
@@ -134,9 +134,7 @@ impl Parser<'_> {
         if host && !matches!(kind, CallKind::Signal(_) | CallKind::Wait(_)) {
             return Err(CallError::HostCommand { span }.into());
         }
-        if self.calls.len() == MAX_CALLS {
-            return Err(ParseError::TooMany { what: "calls of the API", limit: MAX_CALLS, span });
-        }
+        check_room(self.calls.len(), "calls of the API", MAX_CALLS, span)?;
         let at = self.test.thread(thread).instructions.len();
         self.calls.push(ParsedCall { thread, at, kind, span });
         Ok(())

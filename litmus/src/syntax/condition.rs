@@ -1,7 +1,7 @@
 //! Parses the sections after the table: listed names, the filter and the question.
 
 use super::lexer::{Token, TokenKind};
-use super::parser::{Parsed, Parser};
+use super::parser::{Parsed, Parser, check_room};
 use super::words::is_thread;
 use super::{MAX_COMPARISONS, MAX_NESTING};
 use crate::comparison::Comparison;
@@ -172,14 +172,9 @@ impl Parser<'_> {
     }
 
     fn parse_comparison(&mut self, budget: &mut ConditionSize) -> Parsed<Condition> {
+        let (what, span) = ("comparisons in one condition", self.peek().span);
+        check_room(budget.comparisons, what, MAX_COMPARISONS, span)?;
         budget.comparisons += 1;
-        if budget.comparisons > MAX_COMPARISONS {
-            return Err(ParseError::TooMany {
-                what: "comparisons in one condition",
-                limit: MAX_COMPARISONS,
-                span: self.peek().span,
-            });
-        }
         // A comparison cannot follow, so a location may still have the name `true`.
         if self.at_word("true") && !self.is_hsa() && comparison_of(self.peek_at(1)).is_none() {
             let next = self.peek_at(1).kind;

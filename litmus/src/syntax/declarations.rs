@@ -1,7 +1,7 @@
 //! Parses the blocks before the table: the initial state and the `ssw` pairs.
 
 use super::lexer::TokenKind;
-use super::parser::{Parsed, Parser};
+use super::parser::{Parsed, Parser, check_room};
 use super::words::{AccessType, is_thread};
 use super::{MAX_REGISTERS, MAX_SYSTEM_SYNC, MAX_THREADS};
 use crate::error::ParseError;
@@ -64,14 +64,8 @@ impl Parser<'_> {
                 let name = format!("P{}:{}", declared.thread, declared.register.name);
                 return Err(ParseError::DuplicateRegister { name, span: declared.thread_span });
             }
-            if of_thread.count() >= MAX_REGISTERS {
-                let span = declared.thread_span;
-                return Err(ParseError::TooMany {
-                    what: "registers in one thread",
-                    limit: MAX_REGISTERS,
-                    span,
-                });
-            }
+            let count = of_thread.count();
+            check_room(count, "registers in one thread", MAX_REGISTERS, declared.thread_span)?;
             registers.push(declared);
             Ok(())
         });
@@ -366,9 +360,7 @@ impl Parser<'_> {
             }
             let end = parser.previous_token().span;
             let span = Span { length: end.offset + end.length - start.offset, ..start };
-            if pairs.len() >= MAX_SYSTEM_SYNC {
-                return Err(ParseError::TooMany { what: "`ssw` pairs", limit: MAX_SYSTEM_SYNC, span });
-            }
+            check_room(pairs.len(), "`ssw` pairs", MAX_SYSTEM_SYNC, span)?;
             pairs.push(DeclaredSync { sides, span });
             Ok(())
         });

@@ -296,10 +296,7 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn add_location(&mut self, location: Location) -> Parsed<LocationId> {
-        if self.test.locations.len() >= MAX_LOCATIONS {
-            let (what, limit) = ("locations", MAX_LOCATIONS);
-            return Err(ParseError::TooMany { what, limit, span: location.span });
-        }
+        check_room(self.test.locations.len(), "locations", MAX_LOCATIONS, location.span)?;
         self.test.locations.push(location);
         Ok(LocationId((self.test.locations.len() - 1) as u16))
     }
@@ -321,13 +318,7 @@ impl<'a> Parser<'a> {
         if let Some(index) = registers.iter().position(|register| register.name == name) {
             return Ok(RegisterId(index as u16));
         }
-        if registers.len() >= MAX_REGISTERS {
-            return Err(ParseError::TooMany {
-                what: "registers in one thread",
-                limit: MAX_REGISTERS,
-                span: token.span,
-            });
-        }
+        check_room(registers.len(), "registers in one thread", MAX_REGISTERS, token.span)?;
         registers.push(Register { name: name.to_owned(), init: RegisterInit::Constant(0), declared: false });
         Ok(RegisterId((registers.len() - 1) as u16))
     }
@@ -340,13 +331,7 @@ impl<'a> Parser<'a> {
         if let Some(found) = labels.iter().position(|label| label.name == name) {
             return Ok(LabelId(found as u16));
         }
-        if labels.len() >= MAX_LABELS {
-            return Err(ParseError::TooMany {
-                what: "labels in one thread",
-                limit: MAX_LABELS,
-                span: token.span,
-            });
-        }
+        check_room(labels.len(), "labels in one thread", MAX_LABELS, token.span)?;
         labels.push(Label { name: name.to_owned() });
         let id = LabelId((labels.len() - 1) as u16);
         self.label_mentions[index].push(token.span);
@@ -455,6 +440,11 @@ impl<'a> Parser<'a> {
             }
         }
     }
+}
+
+/// Returns an error if a list of this length has no room for another item.
+pub(super) fn check_room(length: usize, what: &'static str, limit: usize, span: Span) -> Parsed<()> {
+    if length < limit { Ok(()) } else { Err(ParseError::TooMany { what, limit, span }) }
 }
 
 /// Returns a location that is used but not declared.
