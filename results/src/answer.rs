@@ -63,3 +63,16 @@ pub fn is_race_unexpected(test: &Test, prediction: &Prediction) -> bool {
         (found, Some(expected)) => found != expected,
     }
 }
+
+/// Returns true if the search was complete and found no consistent execution.
+pub(crate) fn has_no_allowed_outcome(prediction: &Prediction) -> bool {
+    prediction.complete && prediction.outcomes.values().all(|says| !says.allowed)
+}
+
+/// Returns true if no execution is consistent although every run of the program ends.
+///
+/// A program whose runs all end has a consistent execution, so the model or the input is wrong. False for
+/// Khronos' tests, which force the values of reads.
+pub(crate) fn is_missing_execution(test: &Test, prediction: &Prediction) -> bool {
+    test.khronos.is_none() && has_no_allowed_outcome(prediction) && !test.may_hang()
+}

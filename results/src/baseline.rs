@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::checksum::seal_record;
 use crate::folder::{FolderError, replace_file};
-use crate::judge::Reason;
 use crate::number::plural;
 use crate::read::Results;
+use crate::reason::Reason;
 use crate::wire::{BASELINE_SCHEMA, BaselineRecord, DeviceRecord, PlanRecord, RunLine};
 
 /// Folder of baselines, relative to the root of a project.

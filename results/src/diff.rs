@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::judge::Reason;
 use crate::read::Results;
+use crate::reason::Reason;
 use crate::report::device_names;
 use crate::state;
 use crate::statistics::rates::{RateComparison, RunComparison, Scatter, compare_runs};

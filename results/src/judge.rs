@@ -6,13 +6,13 @@
 
 mod contradiction;
 
-use litmus::{
-    Observation, Outcome, Overlap, PredictedOutcome, Prediction, Race, Test, ThreadPlace, closed_enum,
-};
+use litmus::{Observation, Outcome, Overlap, PredictedOutcome, Prediction, Race, Test, ThreadPlace};
 
 pub use contradiction::find_contradiction;
 pub(crate) use contradiction::has_invalid_results;
 
+use crate::answer::has_no_allowed_outcome;
+use crate::reason::Reason;
 use crate::state;
 use crate::statistics::find_drift;
 use crate::wire::{
@@ -102,37 +102,6 @@ impl Ending {
             Ending::CountsDisagree(how) => Some((Reason::CountsDisagree, how)),
             Ending::NullDevice => Some((Reason::NullDevice, "the device executes nothing")),
         }
-    }
-}
-
-closed_enum! {
-    /// Why a test has no verdict.
-    pub enum Reason {
-        /// Too few instances in which threads overlapped.
-        NotExercised = "not exercised",
-        /// The run or the prediction exceeded its time limit.
-        TimedOut = "timed out",
-        /// The time budget ended before the test started.
-        NoTime = "no time",
-        /// The worker process exited without a result.
-        Crashed = "crashed",
-        /// The driver reported the device as lost.
-        DeviceLost = "device lost",
-        /// Instances have no result and no limit of this program explains it, or more than
-        /// [`DISCARDED_SHARE_LIMIT`] of the dispatches were discarded, or no instance ran.
-        NotExecuted = "not executed",
-        /// Memory that the host accesses during the test has words that no thread wrote.
-        CorruptMemory = "memory is corrupt",
-        /// Device and host counted the outcomes of a dispatch differently.
-        CountsDisagree = "counts disagree",
-        /// Every instance reached the iteration limit of a spin loop.
-        NoResolvedInstance = "no resolved instance",
-        /// The device executes nothing.
-        NullDevice = "null device",
-        /// The set of allowed outcomes is unknown.
-        NotJudged = "not judged",
-        /// The run ended before this test, or its record is lost.
-        Missing = "missing",
     }
 }
 
@@ -271,19 +240,6 @@ pub(crate) fn describe_no_execution(model: &str) -> String {
     format!(
         "no execution is consistent under {model}: run `vk-litmus check` on the test, or judge it by another `--model`"
     )
-}
-
-/// Returns true if the search was complete and found no consistent execution.
-pub(crate) fn has_no_allowed_outcome(prediction: &Prediction) -> bool {
-    prediction.complete && prediction.outcomes.values().all(|says| !says.allowed)
-}
-
-/// Returns true if no execution is consistent although every run of the program ends.
-///
-/// A program whose runs all end has a consistent execution, so the model or the input is wrong. False for
-/// Khronos' tests, which force the values of reads.
-pub(crate) fn is_missing_execution(test: &Test, prediction: &Prediction) -> bool {
-    test.khronos.is_none() && has_no_allowed_outcome(prediction) && !test.may_hang()
 }
 
 /// Derives the verdict from a line that has all counts.

@@ -41,6 +41,7 @@ pub mod number;
 pub mod portability;
 pub mod power;
 pub mod read;
+mod reason;
 pub mod rejudge;
 pub mod report;
 pub mod state;
@@ -66,6 +67,7 @@ pub mod write {
 pub use answer::{Answer, answer_question};
 pub use checksum::sources_hash;
 pub use judge::{
-    Ending, Evidence, EvidenceCheck, Reason, Twin, describe_excess, describe_misread,
-    describe_weak_violations, is_weak_violation, judge, weigh_violation,
+    Ending, Evidence, EvidenceCheck, Twin, describe_excess, describe_misread, describe_weak_violations,
+    is_weak_violation, judge, weigh_violation,
 };
+pub use reason::Reason;

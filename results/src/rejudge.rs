@@ -8,11 +8,13 @@ use std::collections::BTreeMap;
 
 use litmus::{Observable, Outcome, Overlap, Prediction, Test, Value};
 
+use crate::answer::has_no_allowed_outcome;
 use crate::judge::{
-    EXERCISED_THRESHOLD, Reason, describe_no_execution, has_invalid_results, has_no_allowed_outcome,
-    judged_race, list_unexpected, weak_prefix,
+    EXERCISED_THRESHOLD, describe_no_execution, has_invalid_results, judged_race, list_unexpected,
+    weak_prefix,
 };
 use crate::portability::HsaComparison;
+use crate::reason::Reason;
 use crate::state;
 use crate::state::State;
 use crate::wire::{HsaRun, RaceWord, RunLine, RunOutcome, UnexpectedValues, VerdictWord};

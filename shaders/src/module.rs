@@ -505,12 +505,7 @@ impl ModuleBuilder {
     }
 
     /// Ends this block with a selection among cases, without code for other numbers.
-    pub fn switch(
-        &mut self,
-        selector: Word,
-        merge: Word,
-        cases: impl IntoIterator<Item = (u32, Word)>,
-    ) {
+    pub fn switch(&mut self, selector: Word, merge: Word, cases: impl IntoIterator<Item = (u32, Word)>) {
         self.selection_merge(merge);
         let mut operands = vec![Operand::IdRef(selector), Operand::IdRef(merge)];
         for (number, label) in cases {

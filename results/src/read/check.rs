@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::replay;
 use crate::escape;
-use crate::judge::{Reason, find_contradiction};
+use crate::judge::find_contradiction;
+use crate::reason::Reason;
 use crate::wire::{RunLine, ShaderRun, VerdictWord};
 
 /// Upper limit of the instances in a second: more than any device executes.

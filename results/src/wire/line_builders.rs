@@ -6,9 +6,9 @@ use super::{
     CHECK_SCHEMA, CheckLine, CheckOutcome, DriverRecord, Executions, Hashes, HsaRun, LevelWord, Query,
     RUN_SCHEMA, RaceWord, RunLine, RunOutcome, VerdictWord,
 };
-use crate::answer::answer_question;
-use crate::judge::{Reason, is_missing_execution};
+use crate::answer::{answer_question, is_missing_execution};
 use crate::portability::HsaComparison;
+use crate::reason::Reason;
 use crate::state::state_from_outcome;
 
 /// The inputs of a prediction line other than the prediction.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Hashes, RUN_SCHEMA, RunLine, VerdictWord};
-use crate::judge::Reason;
+use crate::reason::Reason;
 
 /// `plan.json` of a results folder: tests, devices and settings of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

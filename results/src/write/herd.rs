@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::escape;
-use crate::judge::Reason;
+use crate::reason::Reason;
 use crate::state::State;
 use crate::wire::{CheckLine, CheckOutcome, Query, RaceWord, RunLine, UnexpectedValues, VerdictWord};
 use crate::write::{CheckWriter, RunWriter};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::escape;
-use crate::judge::Reason;
+use crate::reason::Reason;
 use crate::report::{OutcomeClass, histogram_bars};
 use crate::wire::{RaceLine, RunLine, VerdictWord};
 use crate::write::number::{format_count, format_probability};

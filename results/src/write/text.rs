@@ -7,10 +7,10 @@ use comfy_table::{Cell, CellAlignment, Color};
 
 use crate::drift::significant_drifts;
 use crate::escape;
-use crate::judge::Reason;
 use crate::mutants::MutantVerdicts;
 use crate::portability::portability_class;
 use crate::power;
+use crate::reason::Reason;
 use crate::report::{count_weak, interval_source, never_seen_bound, rate_interval, weak_reproducibility};
 use crate::state;
 use crate::statistics::{Interval, Proportion};

@@ -28,7 +28,7 @@ struct AllowedCycle {
 const ALLOWED_CYCLES: &[AllowedCycle] = &[
     AllowedCycle {
         member: "litmus/src/condition.rs",
-        files: 12,
+        files: 11,
         reason: "one syntax tree: tests, conditions, outcomes and metadata name each other",
     },
     AllowedCycle {

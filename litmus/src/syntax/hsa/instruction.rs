@@ -1,6 +1,6 @@
 //! Parses one cell of the table: an instruction or a label.
 
-use super::mnemonic::{AccessParts, Mnemonic};
+use super::mnemonic::{AccessParts, Mnemonic, OrderChoice};
 use super::{OPERATIONS, RELATIONS, is_condition_register, is_value_register, segment_keyword};
 use crate::error::ParseError;
 use crate::syntax::lexer::{Token, TokenKind};
@@ -10,9 +10,6 @@ use crate::test::{
     AccessKind, Components, Compute, Flow, Instruction, InstructionKind, MemoryPlace, Operand, Order,
     RegisterId, RmwOperation, ThreadId,
 };
-
-/// The possible orders of an operation, and these as text.
-pub(super) type OrderChoice = (&'static [Order], &'static str);
 
 const LOAD_ORDERS: OrderChoice = (&[Order::Relaxed, Order::Acquire], "`rlx` or `scacq`");
 const STORE_ORDERS: OrderChoice = (&[Order::Relaxed, Order::Release], "`rlx` or `screl`");

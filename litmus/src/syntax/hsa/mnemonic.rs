@@ -1,6 +1,5 @@
 //! Parses the mnemonic of an instruction, such as `atomic_ld_global_scacq_system_u32`, from left to right.
 
-use super::instruction::OrderChoice;
 use super::{ATOMIC_OPERATIONS, ORDERS, SCOPES, SEGMENTS};
 use crate::error::ParseError;
 use crate::span::Span;
@@ -10,6 +9,9 @@ use crate::test::{
     Access, AccessKind, ArithmeticOperation, InstructionKind, MemoryAccess, MemoryPlace, Order, Performer,
     Scope, Semantics, StorageClass, StorageClassSet,
 };
+
+/// The possible orders of an operation, and these as text.
+pub(super) type OrderChoice = (&'static [Order], &'static str);
 
 /// A mnemonic and the current position in it.
 pub(super) struct Mnemonic<'a> {
