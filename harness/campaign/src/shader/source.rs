@@ -60,7 +60,7 @@ const UNCOMPILED_LANGUAGES: [(&str, &str); 3] =
     [("metal", "the Metal shading language"), ("cu", "CUDA C++"), ("hip", "HIP")];
 
 /// The compiler options for source files.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Compilation {
     /// The entry point [default: every one].
     pub entry: Option<String>,
@@ -77,31 +77,14 @@ pub struct Compilation {
     pub dxc_flags: DxcFlags,
     /// Values of pipeline-overridable constants of WGSL by name or number.
     pub overrides: Vec<(String, String)>,
-    /// True if compiled modules are stored and used again.
-    pub is_cached: bool,
+    /// True if compiled modules are neither stored nor used again.
+    pub is_uncached: bool,
     /// The archives that were read.
     pub archives: ArchiveCache,
 }
 
-impl Default for Compilation {
-    fn default() -> Compilation {
-        Compilation {
-            entry: None,
-            defines: Vec::new(),
-            includes: Vec::new(),
-            compiler: None,
-            preprocess: None,
-            commands: None,
-            dxc_flags: DxcFlags::default(),
-            overrides: Vec::new(),
-            is_cached: true,
-            archives: ArchiveCache::default(),
-        }
-    }
-}
-
 /// The SPIR-V of a user shader.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SourceModule {
     /// The SPIR-V, as binary or text.
     pub bytes: Vec<u8>,
@@ -122,16 +105,7 @@ pub struct SourceModule {
 impl SourceModule {
     /// Creates a module that no compiler made.
     pub fn from_spirv(bytes: Vec<u8>) -> SourceModule {
-        let (language, compiler, entry) = (None, None, None);
-        SourceModule {
-            bytes,
-            language,
-            compiler,
-            entry,
-            unset: Vec::new(),
-            given: None,
-            wave_sizes: Vec::new(),
-        }
+        SourceModule { bytes, ..SourceModule::default() }
     }
 
     /// Returns options with the inputs that the file gives in addition.

@@ -319,7 +319,7 @@ impl KernelArguments {
             preprocess: self.preprocess.clone(),
             commands,
             overrides: self.spec.clone(),
-            is_cached: !self.no_cache,
+            is_uncached: self.no_cache,
             ..Compilation::default()
         })
     }

@@ -116,7 +116,7 @@ impl CompileOptions {
     /// ```
     #[must_use]
     pub fn without_cache(mut self) -> CompileOptions {
-        self.compilation.is_cached = false;
+        self.compilation.is_uncached = true;
         self
     }
 }

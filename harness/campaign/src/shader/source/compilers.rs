@@ -243,15 +243,14 @@ impl Compiler {
             key.add(included.path.as_os_str().as_encoded_bytes());
             key.add(included.text.as_bytes());
         }
-        let is_cached = source.compilation.is_cached && source.has_known_inputs();
+        let is_cached = !source.compilation.is_uncached && source.has_known_inputs();
         let module = |stored: StoredModule| SourceModule {
-            given: None,
-            wave_sizes: Vec::new(),
             bytes: stored.bytes,
             language: Some(source.language),
             compiler: Some(stored.compiler),
             entry: unit.entry.clone(),
             unset: source.overrides.unset.clone(),
+            ..SourceModule::default()
         };
         if let Some(stored) = is_cached.then(|| cache::read(&key)).flatten() {
             return Ok(module(stored));

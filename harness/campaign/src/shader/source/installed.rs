@@ -101,7 +101,7 @@ pub fn known_compilers() -> io::Result<Vec<KnownCompiler>> {
             let file = folder.path().join("feature").with_extension(extension);
             fs::write(&file, source)?;
             let compiler = Some(program.to_owned());
-            let compilation = Compilation { compiler, is_cached: false, ..Compilation::default() };
+            let compilation = Compilation { compiler, is_uncached: true, ..Compilation::default() };
             if load(&file.to_string_lossy(), &compilation).is_err() {
                 rejects.push(*feature);
             }
