@@ -387,7 +387,11 @@ impl SpirvModule {
         match instruction.op {
             Op::Line => {
                 let (file, line) = (self.operand_at(instruction, 0)?, self.operand_at(instruction, 1)?);
-                self.set_current_line(debug, file, line);
+                // naga places what has no place in the source at the start of the file. No instruction of a source is there.
+                match self.operand_at(instruction, 2)? == 1 && line == 1 {
+                    true => debug.current_line = 0,
+                    false => self.set_current_line(debug, file, line),
+                }
                 return Ok(());
             }
             Op::NoLine => {

@@ -133,7 +133,8 @@ async function checkShader(mine) {
   if (answer === undefined || mine !== checks) return;
   if (answer.answer === "races") {
     answered = answer;
-    const lines = showRaces(answer, asked.text, (line) => text.moveCaret(line, 1), open);
+    const traced = (trace) => request({ ...asked, trace });
+    const lines = showRaces(answer, asked.text, (line) => text.moveCaret(line, 1), open, traced);
     text.setProblems(findingProblems(answer, (line) => text.rangeOf(line), open), lines);
     showMistakes([]);
     say("");

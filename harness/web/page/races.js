@@ -1,5 +1,6 @@
 // Findings of a shader: on their lines, with both invocations, and their fixes as diffs.
 
+import { stepThrough } from "./steps.js";
 import { byId, element } from "./view.js";
 
 // Returns the lines of a diff as [sign, text] pairs, if the new text only adds lines to the old one.
@@ -55,8 +56,9 @@ function place(at, own, jump) {
   return element("li", {}, button, `: ${what}`);
 }
 
-// Shows the answer; `jump` gets a line, `apply` the text of a chosen fix. Returns the lines with findings.
-export function showRaces({ lines, coverage, assumed, fixes }, text, jump, apply) {
+// Shows the answer; `jump` gets a line, `apply` the text of a chosen fix, and `traced` returns the answer with the steps of a
+// finding. Returns the lines with findings.
+export function showRaces({ lines, coverage, assumed, fixes }, text, jump, apply, traced) {
   const marked = new Set();
   const entries = lines.map((line, index) => {
     const [className, words] = VERDICTS[line.verdict];
@@ -80,6 +82,13 @@ export function showRaces({ lines, coverage, assumed, fixes }, text, jump, apply
       } else {
         if (finding.fix) item.append(element("p", {}, `Fix: ${finding.fix}`));
       }
+      const step = element("button", { type: "button", className: "step" }, "Step through");
+      step.addEventListener("click", async () => {
+        const answer = await traced({ entry: line.entry, finding: index });
+        const trace = answer?.lines?.find(({ entry }) => entry === line.entry)?.trace;
+        if (answer) step.replaceWith(trace ? stepThrough(trace, text, jump) : "No schedule of the walk shows this finding.");
+      });
+      item.append(element("p", {}, step));
       return item;
     });
     if (findings.length > 0) part.append(element("ol", {}, ...findings));

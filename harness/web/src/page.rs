@@ -33,6 +33,7 @@ page_files! {
     "issue.js" "text/javascript; charset=utf-8",
     "link.js" "text/javascript; charset=utf-8",
     "races.js" "text/javascript; charset=utf-8",
+    "steps.js" "text/javascript; charset=utf-8",
     "tar.js" "text/javascript; charset=utf-8",
     "tour.js" "text/javascript; charset=utf-8",
     "view.js" "text/javascript; charset=utf-8",

@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use analysis::{AnalysisRequest, InputMode, ProofMode, RacePhase};
+use analysis::{AnalysisRequest, EntryAnswer, InputMode, ProofMode, RacePhase};
+use entry_point::inputs::read_bound_module;
 use entry_point::{AnalysisOptions, StopFunction};
 use repair::{EditableSource, FixEdits, fix_edits};
 use results::wire::{
-    ChangeRecord, PlaygroundAnswer, PlaygroundFix, PlaygroundLanguage, PlaygroundShader, RaceLine,
-    RaceVerdict, RejectedLine,
+    ChangeRecord, PlaygroundAnswer, PlaygroundFinding, PlaygroundFix, PlaygroundLanguage, PlaygroundShader,
+    RaceLine, RaceVerdict, RejectedLine, TraceRecord,
 };
 use shader_source::scan::blank_comments;
 use shader_source::wgsl;
 use shader_source::wgsl::OverrideValues;
 use spirv_reader::ShaderLanguage;
+use walk::trace_finding;
 
 use results::write::race::describe_coverage;
 
@@ -88,7 +90,13 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
         save_inputs: None,
     };
     let answers = analysis::analyze_module(&request, &module, &options, &|_| {});
-    let mut lines: Vec<RaceLine> = answers.into_iter().map(|answer| answer.line).collect();
+    let mut lines: Vec<RaceLine> = answers
+        .into_iter()
+        .map(|answer| RaceLine {
+            trace: shader.trace.as_ref().and_then(|asked| trace(&module, &answer, asked)),
+            ..answer.line
+        })
+        .collect();
     for line in &mut lines {
         if shader.language == PlaygroundLanguage::Wgsl {
             line.compiler = Some(wgsl::COMPILER.to_owned());
@@ -100,6 +108,13 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
     let assumed = overrides.unset.into_iter().filter(|unset| !unset.value.is_default());
     let assumed = assumed.map(|unset| (unset.name, unset.value.value)).collect();
     Ok(races_answer(lines, file, &shader.text, assumed))
+}
+
+/// Returns the steps of a finding, if it is of this answer and a schedule of the walk shows it.
+fn trace(module: &[u8], answer: &EntryAnswer, asked: &PlaygroundFinding) -> Option<TraceRecord> {
+    let finding = answer.findings.get(asked.finding).filter(|_| asked.entry == answer.line.entry)?;
+    let module = read_bound_module(module, &answer.options).ok()?;
+    trace_finding(&answer.line.file, &module, &answer.options, finding).ok()?
 }
 
 /// Returns the answer to a request for races: the lines of `race` for a file, with their fixes as texts.

@@ -187,7 +187,14 @@ fn main(@builtin(local_invocation_index) i: u32, @builtin(global_invocation_id) 
 
 fn shader(text: &str) -> PlaygroundShader {
     let language = PlaygroundLanguage::Wgsl;
-    PlaygroundShader { text: text.to_owned(), language, grid: None, overrides: BTreeMap::new(), steps: None }
+    PlaygroundShader {
+        text: text.to_owned(),
+        language,
+        grid: None,
+        overrides: BTreeMap::new(),
+        steps: None,
+        trace: None,
+    }
 }
 
 fn races(shader: PlaygroundShader) -> (Vec<RaceLine>, BTreeMap<String, String>, Vec<PlaygroundFix>) {

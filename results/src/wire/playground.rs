@@ -143,6 +143,19 @@ pub struct PlaygroundShader {
     /// Limit on each phase of the analysis, in looks at its stop function; absent for the default.
     #[serde(default)]
     pub steps: Option<u64>,
+    /// The finding whose steps the answer has; absent for none.
+    #[serde(default)]
+    pub trace: Option<PlaygroundFinding>,
+}
+
+/// A finding in an answer to [`PlaygroundRequest::Races`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlaygroundFinding {
+    /// The entry point.
+    pub entry: String,
+    /// The index of the finding in its line.
+    pub finding: usize,
 }
 
 /// A language of shaders.

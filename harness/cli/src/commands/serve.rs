@@ -187,8 +187,10 @@ impl ChildAnswers {
         let folder = TemporaryFolder::create().map_err(|error| error.to_string())?;
         std::fs::write(folder.path().join(file), &shader.text).map_err(|error| error.to_string())?;
         let grid = shader.grid.map(|[x, y, z]| format!("--grid={x},{y},{z}"));
+        let trace = shader.trace.as_ref().map(|asked| format!("--step={}", asked.finding + 1));
         let arguments = ["race", file, "--format=json", "--quiet"];
-        let arguments: Vec<&str> = arguments.into_iter().chain(grid.as_deref()).collect();
+        let arguments: Vec<&str> =
+            arguments.into_iter().chain(grid.as_deref()).chain(trace.as_deref()).collect();
         let output = self.run_program_in(&folder, &arguments, "", is_gone)?;
         let lines: Vec<RaceLine> =
             output.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();

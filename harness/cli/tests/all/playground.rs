@@ -391,6 +391,10 @@ fn the_page_works_in_a_browser() {
     assert_eq!(result["tour"].as_array().unwrap().len(), 10, "{result}");
     let race = result["race"].as_str().unwrap();
     assert!(race.contains("by invocation") && race.contains("write") && race.contains("read"), "{race}");
+    let (second, last) = (result["secondStep"].as_str().unwrap(), result["lastStep"].as_str().unwrap());
+    assert!(second.contains("Step 2 of") && last.contains("has seen everything of"), "{result}");
+    assert!(!last.contains("Each invocation reads"), "a step of the compiler on line 1: {last}");
+    assert!(last.contains("writes tile[") && last.contains("reads tile["), "{last}");
     assert_eq!((&result["marked"], &result["added"]), (&json!(2), &json!("+     workgroupBarrier();\n")));
     assert!(result["fixed"].as_str().unwrap().starts_with("No finding"), "{result}");
     assert_eq!(result["embedded"], json!([true, true, true]));
