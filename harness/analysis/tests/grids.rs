@@ -16,7 +16,7 @@ const GRAMMAR: &str = include_str!("kernels.grammar");
 /// The header of every kernel; `LOCAL` is the workgroup size, `MODEL` the memory model.
 const HEADER: &str = include_str!("templates/grids.spvasm");
 
-/// Returns a random kernel with its grid. Its synchronization is barriers, subgroups, split barriers or sections.
+/// Returns a random kernel with its grid. Its synchronization is barriers, subgroups, split barriers, sections or relays.
 fn random_kernel(seed: u64, synchronization: &str) -> (String, AnalysisOptions) {
     let mut random = Random::new(seed);
     let shapes = [(2, 1), (2, 2), (2, 2), (1, 2), (1, 3), (4, 1), (2, 3)];
@@ -44,6 +44,13 @@ fn random_kernel(seed: u64, synchronization: &str) -> (String, AnalysisOptions) 
         text += &Derivation::new(GRAMMAR, random).expand_kernel(&format!("fragments {arguments}"));
         let grid = Some([pixels, 1, primitives]);
         return (text, AnalysisOptions { grid, ..AnalysisOptions::default() });
+    }
+    if synchronization == "relays" {
+        let text = text.replace(&format!("LocalSize {local} 1 1"), "LocalSize 2 1 1");
+        let subgroup_size = Some(1 + random.below(2) as u32);
+        let kernel = Derivation::new(GRAMMAR, random).expand_kernel(&format!("relays {arguments}"));
+        let options = AnalysisOptions { grid: Some([2, 1, 1]), subgroup_size, ..AnalysisOptions::default() };
+        return (text + &kernel, options);
     }
     let subgroup_size = match synchronization {
         "subgroups" => Some(2 << random.below(2)),
@@ -153,6 +160,12 @@ fn walks_agree_with_the_model_on_subgroup_barriers() {
     compare_with_model("subgroups");
 }
 
+/// Regression: a barrier did not pass on to the others what one of its invocations had acquired by it.
+#[test]
+fn walks_agree_with_the_model_on_relays() {
+    compare_with_model("relays");
+}
+
 /// Bound on the shadow memory per accessed byte, also with locks and in sparsely accessed buffers.
 #[test]
 fn shadow_memory_has_at_most_32_bytes_per_byte() {
@@ -213,8 +226,9 @@ fn model_only_races_need_a_read_of_a_later_write() {
 
 fn compare_with_model(synchronization: &str) {
     let model = Model::shipped("vulkan").unwrap().unwrap();
-    // A count or a range.
-    let requested = std::env::var("VK_LITMUS_RANDOM_KERNELS").unwrap_or_else(|_| "30".to_owned());
+    // A count or a range. Relays are small.
+    let default = if synchronization == "relays" { "100" } else { "30" };
+    let requested = std::env::var("VK_LITMUS_RANDOM_KERNELS").unwrap_or_else(|_| default.to_owned());
     let (first, last) = requested.split_once('-').unwrap_or(("1", &requested));
     let (first, last): (u64, u64) = (first.parse().unwrap(), last.parse().unwrap());
     // Kernels on which both differed: a comparison that stores only in one schedule; a read of a value published in

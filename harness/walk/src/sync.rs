@@ -127,9 +127,7 @@ impl Invocation {
     /// Acquires for the preceding atomics and releases for the following ones.
     fn acquire_and_release(&mut self, scope: Scope, semantics: Semantics) {
         if semantics.order.acquires() {
-            for message in self.pending_acquires.clone() {
-                self.acquire(&message, scope, semantics);
-            }
+            self.acquire_pending(scope, semantics);
         }
         if semantics.order.releases() {
             let message = self.release(scope, semantics);
@@ -137,6 +135,13 @@ impl Invocation {
             self.pending_releases
                 .retain(|earlier| earlier.scope != scope || earlier.classes != semantics.classes);
             self.pending_releases.push(message);
+        }
+    }
+
+    /// Acquires what the preceding atomics read.
+    fn acquire_pending(&mut self, scope: Scope, semantics: Semantics) {
+        for message in self.pending_acquires.clone() {
+            self.acquire(&message, scope, semantics);
         }
     }
 
@@ -277,6 +282,13 @@ pub(super) fn synchronize_at_barrier(
     let of_all = both && is_whole_workgroup && wide;
     for index in together {
         workgroup.invocations[*index].make_available(scope, semantics, !of_all);
+    }
+    if both {
+        // What a member acquires for its earlier atomics is before the barrier of the others too: a barrier is one operation
+        // that acquires and releases. Its availability operation was before.
+        for index in together {
+            workgroup.invocations[*index].acquire_pending(scope, semantics);
+        }
     }
     if of_all {
         join_workgroup(workgroup, together, barrier);
