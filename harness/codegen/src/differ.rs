@@ -84,35 +84,9 @@ pub fn shape_of_test_name(name: &str) -> &str {
 
 /// Returns the lines of a diff: common lines begin with a blank, others with `-` or `+`.
 pub fn line_diff(old: &[String], new: &[String]) -> Vec<String> {
-    // Longest common subsequence; kernels have a few hundred lines at most.
-    let width = new.len() + 1;
-    let mut common_lengths = vec![0_u32; (old.len() + 1) * width];
-    for (i, left) in old.iter().enumerate().rev() {
-        for (j, right) in new.iter().enumerate().rev() {
-            common_lengths[i * width + j] = if left == right {
-                common_lengths[(i + 1) * width + j + 1] + 1
-            } else {
-                common_lengths[(i + 1) * width + j].max(common_lengths[i * width + j + 1])
-            };
-        }
-    }
-    let (mut i, mut j) = (0, 0);
-    let mut lines = Vec::new();
-    while let (Some(left), Some(right)) = (old.get(i), new.get(j)) {
-        if left == right {
-            lines.push(format!("  {left}"));
-            (i, j) = (i + 1, j + 1);
-        } else if common_lengths[(i + 1) * width + j] >= common_lengths[i * width + j + 1] {
-            lines.push(format!("- {left}"));
-            i += 1;
-        } else {
-            lines.push(format!("+ {right}"));
-            j += 1;
-        }
-    }
-    lines.extend(old.iter().skip(i).map(|line| format!("- {line}")));
-    lines.extend(new.iter().skip(j).map(|line| format!("+ {line}")));
-    lines
+    let operations = similar::capture_diff_slices(similar::Algorithm::Myers, old, new);
+    let changes = operations.iter().flat_map(|operation| operation.iter_changes(old, new));
+    changes.map(|change| format!("{} {}", change.tag(), change.value())).collect()
 }
 
 #[cfg(test)]

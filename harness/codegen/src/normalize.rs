@@ -8,35 +8,21 @@ impl Disassembly {
     /// Returns normalized lines for comparison: registers and labels are renamed in order of first use, and
     /// padding is removed.
     pub fn normalized_lines(&self) -> Vec<String> {
-        normalized_lines(self)
+        let mut names = NameMap::default();
+        let code_lines = self.lines.iter().filter(|line| !is_filler(line, self.dialect));
+        code_lines.map(|line| names.rename(&line.text, self.dialect)).collect()
     }
 
     /// Returns only the memory operations (accesses, waits, barriers and cache operations), without
     /// registers.
     pub fn memory_skeleton(&self) -> Vec<String> {
-        memory_skeleton(self)
+        let operation = |line: &CodeLine| match line.kind {
+            LineKind::Access(_) => Some(strip_registers(&line.text, self.dialect)),
+            LineKind::Order => Some(line.text.clone()),
+            _ => None,
+        };
+        self.lines.iter().filter_map(operation).collect()
     }
-}
-
-/// Renames registers and labels in order of first use, and removes padding.
-fn normalized_lines(disassembly: &Disassembly) -> Vec<String> {
-    let mut names = NameMap::default();
-    let dialect = disassembly.dialect;
-    let code_lines = disassembly.lines.iter().filter(|line| !is_filler(line, dialect));
-    code_lines.map(|line| names.rename(&line.text, dialect)).collect()
-}
-
-/// Returns the mnemonics and modifiers of all memory operations.
-fn memory_skeleton(disassembly: &Disassembly) -> Vec<String> {
-    let mut operations = Vec::new();
-    for line in &disassembly.lines {
-        match line.kind {
-            LineKind::Access(_) => operations.push(strip_registers(&line.text, disassembly.dialect)),
-            LineKind::Order => operations.push(line.text.clone()),
-            _ => {}
-        }
-    }
-    operations
 }
 
 fn is_filler(line: &CodeLine, dialect: &DisassemblerDialect) -> bool {

@@ -93,19 +93,9 @@ fn without_questions(test: &Test) -> Test {
 fn without_thread(test: &Test, thread: usize) -> Test {
     let mut smaller = without_questions(test);
     smaller.threads.remove(thread);
-    let shift_point = |point: SyncPoint| -> Option<SyncPoint> {
-        let old = usize::from(point.thread.0);
-        let new = match old.cmp(&thread) {
-            std::cmp::Ordering::Less => old,
-            std::cmp::Ordering::Equal => return None,
-            std::cmp::Ordering::Greater => old - 1,
-        };
-        Some(SyncPoint { thread: ThreadId(new as u16), ..point })
-    };
-    let shift_pair = |pair: &SystemSync| {
-        Some(SystemSync { from: shift_point(pair.from)?, to: shift_point(pair.to)?, ..*pair })
-    };
-    smaller.system_sync = test.system_sync.iter().filter_map(shift_pair).collect();
+    smaller.system_sync = move_points(test, |point| {
+        Some(SyncPoint { thread: ThreadId(number_without(point.thread.0, thread)?), ..point })
+    });
     smaller
 }
 
@@ -114,21 +104,24 @@ fn without_instruction(test: &Test, thread: usize, index: usize) -> Test {
     if let Some(column) = smaller.threads.get_mut(thread) {
         column.instructions.remove(index);
     }
-    let shift_point = |point: SyncPoint| -> Option<SyncPoint> {
-        let Some(old_index) = point.instruction.filter(|_| usize::from(point.thread.0) == thread) else {
-            return Some(point);
-        };
-        match usize::from(old_index).cmp(&index) {
-            std::cmp::Ordering::Less => Some(point),
-            std::cmp::Ordering::Equal => None,
-            std::cmp::Ordering::Greater => Some(SyncPoint { instruction: Some(old_index - 1), ..point }),
+    smaller.system_sync = move_points(test, |point| match point.instruction {
+        Some(old) if usize::from(point.thread.0) == thread => {
+            Some(SyncPoint { instruction: Some(number_without(old, index)?), ..point })
         }
-    };
-    let shift_pair = |pair: &SystemSync| {
-        Some(SystemSync { from: shift_point(pair.from)?, to: shift_point(pair.to)?, ..*pair })
-    };
-    smaller.system_sync = test.system_sync.iter().filter_map(shift_pair).collect();
+        _ => Some(point),
+    });
     smaller
+}
+
+/// Returns the number of an element after the removal of another one; `None` for that one.
+fn number_without(number: u16, removed: usize) -> Option<u16> {
+    (usize::from(number) != removed).then(|| number - u16::from(usize::from(number) > removed))
+}
+
+/// Returns the synchronization between points that are still there.
+fn move_points(test: &Test, moved: impl Fn(SyncPoint) -> Option<SyncPoint>) -> Vec<SystemSync> {
+    let pair = |pair: &SystemSync| Some(SystemSync { from: moved(pair.from)?, to: moved(pair.to)?, ..*pair });
+    test.system_sync.iter().filter_map(pair).collect()
 }
 
 /// Returns the test without a location that nothing names.
