@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use ash::vk;
 use plan::{
-    BatchStart, DeviceError, HostAct, HostLayout, HostOperation, HostOrder, HostPlace, HostReport,
-    HostThread, HostValue, Hosts, SemaphoreId,
+    BatchStart, DeviceError, HostAct, HostLayout, HostOperation, HostPlace, HostReport, HostThread,
+    HostValue, Hosts, Order, SemaphoreId,
 };
 
 use crate::error::call_error;
@@ -501,7 +501,7 @@ impl SharedRun {
                 HostOperation::Store { place, value: stored, order } => {
                     self.host_word(instance, *place)?.store(value(*stored), store_order(*order));
                 }
-                HostOperation::Fence(HostOrder::Relaxed) => {}
+                HostOperation::Fence(Order::Relaxed) => {}
                 HostOperation::Fence(order) => fence(fence_order(*order)),
                 HostOperation::Flush(places) => {
                     for place in places {
@@ -552,19 +552,19 @@ fn register_rows(registers: &mut [u32], each: u32) -> impl Iterator<Item = &mut 
     registers.chunks_exact_mut(each.max(1) as usize).chain(empty)
 }
 
-fn load_order(order: Option<HostOrder>) -> Ordering {
-    if order.is_some_and(HostOrder::acquires) { Ordering::Acquire } else { Ordering::Relaxed }
+fn load_order(order: Option<Order>) -> Ordering {
+    if order.is_some_and(Order::acquires) { Ordering::Acquire } else { Ordering::Relaxed }
 }
 
-fn store_order(order: Option<HostOrder>) -> Ordering {
-    if order.is_some_and(HostOrder::releases) { Ordering::Release } else { Ordering::Relaxed }
+fn store_order(order: Option<Order>) -> Ordering {
+    if order.is_some_and(Order::releases) { Ordering::Release } else { Ordering::Relaxed }
 }
 
-fn fence_order(order: HostOrder) -> Ordering {
+fn fence_order(order: Order) -> Ordering {
     match order {
-        HostOrder::Acquire => Ordering::Acquire,
-        HostOrder::Release => Ordering::Release,
+        Order::Acquire => Ordering::Acquire,
+        Order::Release => Ordering::Release,
         // Relaxed fences have no effect and do not occur here.
-        HostOrder::Relaxed | HostOrder::AcquireRelease => Ordering::AcqRel,
+        Order::Relaxed | Order::AcquireRelease => Ordering::AcqRel,
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use device::{DeviceOptions, VulkanDevice};
 use plan::{
     AccessMask, BatchStart, BufferId, BufferMemory, DependencyKind, Device, DeviceError, HostAct, HostLayout,
-    HostOperation, HostOrder, HostPlace, HostRelation, HostReport, HostThread, HostValue, Hosts, MemoryKind,
+    HostOperation, HostPlace, HostRelation, HostReport, HostThread, HostValue, Hosts, MemoryKind, Order,
     PlanStep, Progress, Semaphore, SemaphoreId, StageMask,
 };
 
@@ -26,11 +26,11 @@ fn place(storage: u32) -> HostPlace {
     HostPlace { storage, name: storage }
 }
 
-fn load(register: u32, storage: u32, order: Option<HostOrder>) -> HostOperation {
+fn load(register: u32, storage: u32, order: Option<Order>) -> HostOperation {
     HostOperation::Load { register, place: place(storage), order }
 }
 
-fn store(storage: u32, value: HostValue, order: Option<HostOrder>) -> HostOperation {
+fn store(storage: u32, value: HostValue, order: Option<Order>) -> HostOperation {
     HostOperation::Store { place: place(storage), value, order }
 }
 
@@ -113,20 +113,18 @@ fn signal_wait_plan() -> Builder {
     let first = vec![
         load(0, 0, None),
         store(0, HostValue::Number(10), None),
-        HostOperation::Fence(HostOrder::Release),
-        store(1, HostValue::Number(20), Some(HostOrder::Relaxed)),
+        HostOperation::Fence(Order::Release),
+        store(1, HostValue::Number(20), Some(Order::Relaxed)),
     ];
     let one = vec![
         HostAct::Wait(0),
         HostAct::Execute(first),
         HostAct::Signal { semaphore: SEMAPHORE, value: 2 },
         HostAct::Wait(1),
-        HostAct::Execute(vec![load(1, 1, Some(HostOrder::Acquire))]),
+        HostAct::Execute(vec![load(1, 1, Some(Order::Acquire))]),
     ];
-    let other = vec![
-        HostAct::Wait(1),
-        HostAct::Execute(vec![load(1, 1, Some(HostOrder::Acquire)), load(0, 0, None)]),
-    ];
+    let other =
+        vec![HostAct::Wait(1), HostAct::Execute(vec![load(1, 1, Some(Order::Acquire)), load(0, 0, None)])];
     incrementing_plan(
         vec![thread(one), thread(other)],
         &[(BatchStart::Early, false), (BatchStart::Early, true)],

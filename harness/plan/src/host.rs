@@ -1,5 +1,7 @@
 //! Host threads of a plan: the operations of a test's host side, and their submissions and waits.
 
+use vocabulary::Order;
+
 use crate::resource::{BufferId, SemaphoreId};
 
 /// The host threads that run between the steps [`Hosts`](crate::PlanStep::Hosts) and
@@ -99,7 +101,7 @@ pub enum HostOperation {
         /// The word.
         place: HostPlace,
         /// The order of an atomic load; `None` for a plain one.
-        order: Option<HostOrder>,
+        order: Option<Order>,
     },
     /// Writes a word.
     Store {
@@ -108,10 +110,10 @@ pub enum HostOperation {
         /// The new value.
         value: HostValue,
         /// The order of an atomic store; `None` for a plain one.
-        order: Option<HostOrder>,
+        order: Option<Order>,
     },
     /// A fence of the host language.
-    Fence(HostOrder),
+    Fence(Order),
     /// `vkFlushMappedMemoryRanges`; no effect on coherent memory.
     Flush(Vec<HostPlace>),
     /// `vkInvalidateMappedMemoryRanges`; no effect on coherent memory.
@@ -152,31 +154,6 @@ impl HostValue {
             HostValue::Number(number) => number,
             HostValue::Register(number) => register(number),
         }
-    }
-}
-
-/// The order of an atomic operation or fence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HostOrder {
-    /// Orders only accesses to the same location.
-    Relaxed,
-    /// Later accesses do not move before it.
-    Acquire,
-    /// Earlier accesses do not move after it.
-    Release,
-    /// Both.
-    AcquireRelease,
-}
-
-impl HostOrder {
-    /// Returns true if it acquires.
-    pub fn acquires(self) -> bool {
-        matches!(self, HostOrder::Acquire | HostOrder::AcquireRelease)
-    }
-
-    /// Returns true if it releases.
-    pub fn releases(self) -> bool {
-        matches!(self, HostOrder::Release | HostOrder::AcquireRelease)
     }
 }
 

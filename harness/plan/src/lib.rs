@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 
 pub use clock::Timestamp;
 pub use host::{
-    BatchStart, HostAct, HostLayout, HostOperation, HostOrder, HostPlace, HostRelation, HostReport,
-    HostThread, HostValue, Hosts,
+    BatchStart, HostAct, HostLayout, HostOperation, HostPlace, HostRelation, HostReport, HostThread,
+    HostValue, Hosts,
 };
 pub use image::{Image, ImageFormat, ImageId, ImageShape};
 pub use interface::{BufferBinding, Interface};
@@ -33,7 +33,7 @@ pub use mask::{FeatureMask, MaskError};
 pub use memory::{MemoryKind, MemoryProperties};
 pub use resource::{Buffer, BufferId, BufferMemory, KernelId, Queue, QueueId, Semaphore, SemaphoreId};
 pub use stage::{Drawing, KernelStage};
-pub use vocabulary::{AccessMask, Feature, StageMask};
+pub use vocabulary::{AccessMask, Feature, Order, StageMask};
 
 /// A program for a device: resources and ordered steps.
 #[derive(Clone, Debug, Default)]

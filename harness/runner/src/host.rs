@@ -1,10 +1,10 @@
 //! Host threads of a test as host threads of a plan, and their reports among the results.
 
 use litmus::{
-    Access, AccessKind, Comparison, Flow, InstructionKind, LocationId, Operand, Order, SystemOperation, Test,
+    Access, AccessKind, Comparison, Flow, InstructionKind, LocationId, Operand, SystemOperation, Test,
 };
 use plan::{
-    BatchStart, BufferId, HostAct, HostLayout, HostOperation, HostOrder, HostPlace, HostRelation, HostReport,
+    BatchStart, BufferId, HostAct, HostLayout, HostOperation, HostPlace, HostRelation, HostReport,
     HostThread, HostValue, Hosts, SemaphoreId,
 };
 use shaders::host::{HostThreadAct, SubmissionStart};
@@ -130,7 +130,7 @@ impl HostCode<'_> {
                     InstructionKind::Access(access) => {
                         let place = self.host_place(access.place.location);
                         let order = match access.strength {
-                            Access::Atomic { semantics, .. } => Some(to_host_order(semantics.order)),
+                            Access::Atomic { semantics, .. } => Some(semantics.order),
                             _ => None,
                         };
                         match access.kind {
@@ -143,9 +143,7 @@ impl HostCode<'_> {
                             AccessKind::Rmw { .. } | AccessKind::Await { .. } => return None,
                         }
                     }
-                    InstructionKind::Fence { semantics, .. } => {
-                        HostOperation::Fence(to_host_order(semantics.order))
-                    }
+                    InstructionKind::Fence { semantics, .. } => HostOperation::Fence(semantics.order),
                     InstructionKind::System(SystemOperation::Flush(names)) => {
                         HostOperation::Flush(self.host_places(names))
                     }
@@ -205,15 +203,6 @@ fn to_host_value(operand: Operand) -> HostValue {
     match operand {
         Operand::Constant(constant) => HostValue::Number(constant as u32),
         Operand::Register(register) => HostValue::Register(register.0.into()),
-    }
-}
-
-fn to_host_order(order: Order) -> HostOrder {
-    match order {
-        Order::Relaxed => HostOrder::Relaxed,
-        Order::Acquire => HostOrder::Acquire,
-        Order::Release => HostOrder::Release,
-        Order::AcquireRelease => HostOrder::AcquireRelease,
     }
 }
 

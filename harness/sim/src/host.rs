@@ -14,8 +14,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use plan::{
-    BatchStart, HostAct, HostLayout, HostOperation, HostOrder, HostPlace, HostReport, HostValue, Hosts,
-    QueueId, SemaphoreId,
+    BatchStart, HostAct, HostLayout, HostOperation, HostPlace, HostReport, HostValue, Hosts, Order, QueueId,
+    SemaphoreId,
 };
 
 use crate::fault::Fault;
@@ -501,7 +501,7 @@ impl HostMachine {
         0
     }
 
-    fn perform_fence(&mut self, at: OperationSite, order: HostOrder) {
+    fn perform_fence(&mut self, at: OperationSite, order: Order) {
         if order.releases() {
             self.release_lines(at.thread, Some(at.instance));
         }
