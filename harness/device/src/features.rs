@@ -70,7 +70,7 @@ macro_rules! features {
                 Feature::ALL.iter().copied().filter(|feature| self.is_enabled(*feature)).collect()
             }
 
-            fn is_enabled(&self, feature: Feature) -> bool {
+            pub(crate) fn is_enabled(&self, feature: Feature) -> bool {
                 match feature {
                     $($(Feature::$feature => self.$member.$field == vk::TRUE,)*)*
                     // Properties of a device, not features.
@@ -173,50 +173,6 @@ impl Features {
         };
         features.core = core;
         features
-    }
-
-    pub(crate) fn has_memory_model(&self) -> bool {
-        self.v12.vulkan_memory_model == vk::TRUE
-    }
-
-    pub(crate) fn has_device_scope(&self) -> bool {
-        self.v12.vulkan_memory_model_device_scope == vk::TRUE
-    }
-
-    pub(crate) fn has_buffer_device_address(&self) -> bool {
-        self.v12.buffer_device_address == vk::TRUE
-    }
-
-    pub(crate) fn has_availability_visibility_chains(&self) -> bool {
-        self.v12.vulkan_memory_model_availability_visibility_chains == vk::TRUE
-    }
-
-    pub(crate) fn has_subgroup_size_control(&self) -> bool {
-        self.subgroup_size.subgroup_size_control == vk::TRUE
-    }
-
-    /// Returns true if dependencies may use the masks of synchronization2.
-    pub(crate) fn has_synchronization2(&self) -> bool {
-        self.synchronization2.synchronization2 == vk::TRUE
-    }
-
-    /// Returns true if AMD's device-coherent memory types may be allocated.
-    pub(crate) fn has_device_coherent_memory(&self) -> bool {
-        self.coherent_memory.device_coherent_memory == vk::TRUE
-    }
-
-    /// Returns true if mesh shaders are supported.
-    pub(crate) fn has_mesh_shader(&self) -> bool {
-        self.mesh.mesh_shader == vk::TRUE
-    }
-
-    /// Returns true if pipelines can report their code.
-    pub(crate) fn has_executable_info(&self) -> bool {
-        self.executables.pipeline_executable_info == vk::TRUE
-    }
-
-    pub(crate) fn has_full_subgroups(&self) -> bool {
-        self.subgroup_size.compute_full_subgroups == vk::TRUE
     }
 }
 

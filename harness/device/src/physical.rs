@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::CStr;
 
 use ash::{ext, vk};
-use plan::{Capabilities, DeviceError, Identity};
+use plan::{Capabilities, DeviceError, Feature, Identity};
 
 use crate::compile_only;
 use crate::error::call_error;
@@ -116,7 +116,9 @@ impl QueriedDevice {
             memory_types: memory_types
                 .iter()
                 .filter_map(|flags| properties_of(*flags))
-                .filter(|properties| features.has_device_coherent_memory() || !properties.device_coherent)
+                .filter(|properties| {
+                    features.is_enabled(Feature::DeviceCoherentMemory) || !properties.device_coherent
+                })
                 .collect(),
             ..make_capabilities(&core.limits, &properties, &features, &families, software, is_cpu)
         });
@@ -309,13 +311,14 @@ fn make_capabilities(
         is_cpu,
         shares_choices: false,
         host_threads: true,
-        memory_model: features.has_memory_model(),
-        device_scope: features.has_device_scope(),
-        availability_visibility_chains: features.has_availability_visibility_chains(),
+        memory_model: features.is_enabled(Feature::VulkanMemoryModel),
+        device_scope: features.is_enabled(Feature::VulkanMemoryModelDeviceScope),
+        availability_visibility_chains: features
+            .is_enabled(Feature::VulkanMemoryModelAvailabilityVisibilityChains),
         subgroup_size: properties.subgroup_size,
         subgroup_size_range: properties.subgroup_size_range,
-        full_subgroups: features.has_full_subgroups()
-            && features.has_subgroup_size_control()
+        full_subgroups: features.is_enabled(Feature::ComputeFullSubgroups)
+            && features.is_enabled(Feature::SubgroupSizeControl)
             && (properties.may_require_subgroup_size || smallest == largest),
         subgroups_in_compute: properties.subgroup_stages.contains(vk::ShaderStageFlags::COMPUTE),
         max_workgroup_invocations: limits.max_compute_work_group_invocations,

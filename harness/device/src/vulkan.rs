@@ -129,7 +129,7 @@ impl VulkanDevice {
             device: raw.clone(),
             physical_device: physical.handle,
             debug_settings: AllocatorDebugSettings::default(),
-            buffer_device_address: physical.features.has_buffer_device_address(),
+            buffer_device_address: physical.features.is_enabled(Feature::BufferDeviceAddress),
             allocation_sizes: AllocationSizes::new(BLOCK_BYTES, BLOCK_BYTES),
         });
         let memory = match memory {
@@ -143,18 +143,20 @@ impl VulkanDevice {
         let names = options.validation.then(|| ext::debug_utils::Device::new(&instance.raw, &raw));
         let executables = physical
             .features
-            .has_executable_info()
+            .is_enabled(Feature::PipelineExecutableInfo)
             .then(|| khr::pipeline_executable_properties::Device::new(&instance.raw, &raw));
-        let dependency_recorder = match (physical.features.has_synchronization2(), physical.available.version)
-        {
-            (false, _) => DependencyRecorder::Vulkan10,
-            (true, vk::API_VERSION_1_3..) => DependencyRecorder::Core,
-            (true, _) => {
-                DependencyRecorder::Extension(khr::synchronization2::Device::new(&instance.raw, &raw))
-            }
-        };
-        let mesh =
-            physical.features.has_mesh_shader().then(|| ext::mesh_shader::Device::new(&instance.raw, &raw));
+        let dependency_recorder =
+            match (physical.features.is_enabled(Feature::Synchronization2), physical.available.version) {
+                (false, _) => DependencyRecorder::Vulkan10,
+                (true, vk::API_VERSION_1_3..) => DependencyRecorder::Core,
+                (true, _) => {
+                    DependencyRecorder::Extension(khr::synchronization2::Device::new(&instance.raw, &raw))
+                }
+            };
+        let mesh = physical
+            .features
+            .is_enabled(Feature::MeshShader)
+            .then(|| ext::mesh_shader::Device::new(&instance.raw, &raw));
         let compiler = PipelineCompiler {
             raw: raw.clone(),
             may_require_subgroup_size: physical.may_require_subgroup_size,
@@ -164,7 +166,7 @@ impl VulkanDevice {
             allocator: RefCell::new(memory),
             types: physical.memory_types,
             atom_bytes: physical.atom_bytes,
-            has_addresses: physical.features.has_buffer_device_address(),
+            has_addresses: physical.features.is_enabled(Feature::BufferDeviceAddress),
             needs_staging: options.staging || !physical.unified_memory,
             names,
         };
