@@ -11,3 +11,6 @@ mod oracle;
 mod random;
 mod sample;
 mod verdicts;
+
+#[path = "../../../analysis/tests/derivation.rs"]
+mod derivation;
