@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{
-    ArgumentPlace, AtomicFunction, AtomicKind, MemoryEffect, Specialized, SpirvConstant, SpirvFunction,
-    SpirvInstruction, SpirvModule, SpirvOperation, SpirvType,
+    ArgumentPlace, AtomicFunction, AtomicKind, MemoryEffect, PointerAccess, Specialized, SpirvConstant,
+    SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType,
 };
 
 use crate::contents::{AddressTarget, DEFAULT_BYTES, FILL_WORDS, fill_bytes, parse_integer};
@@ -610,6 +610,22 @@ pub fn written_members(
     function: u32,
     atomically: bool,
 ) -> HashSet<(SetBinding, Option<u64>)> {
+    accessed_members(module, function, |access| access.writes, atomically)
+}
+
+/// Returns the resources that an entry point accesses other than by atomic operations.
+///
+/// A pointer that is passed to a function counts.
+pub fn plain_bindings(module: &SpirvModule, function: u32) -> HashSet<SetBinding> {
+    accessed_members(module, function, |_| true, false).into_iter().map(|(at, _)| at).collect()
+}
+
+fn accessed_members(
+    module: &SpirvModule,
+    function: u32,
+    is_counted: impl Fn(&PointerAccess) -> bool,
+    atomically: bool,
+) -> HashSet<(SetBinding, Option<u64>)> {
     let mut all = HashSet::new();
     for function in reachable_functions(module, function) {
         let roots = PointerRoots::from_function(module, function);
@@ -617,8 +633,8 @@ pub fn written_members(
             let operation = module.operation(instruction);
             let pointers = match operation.memory_effect() {
                 MemoryEffect::Access(accesses) => {
-                    let written = accesses.into_iter().flatten().filter(|access| access.writes);
-                    written.map(|access| access.pointer).collect()
+                    let counted = accesses.into_iter().flatten().filter(&is_counted);
+                    counted.map(|access| access.pointer).collect()
                 }
                 MemoryEffect::Atomic(access) if atomically && access.kind.writes() => vec![access.pointer],
                 MemoryEffect::Unknown => match operation {

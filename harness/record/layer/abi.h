@@ -354,6 +354,35 @@ typedef struct Attachment {
     int32_t load, store, stencil_load, stencil_store, from_layout, to_layout;
 } Attachment;
 
+typedef struct AttachmentReference {
+    uint32_t attachment;
+    int32_t layout;
+} AttachmentReference;
+
+typedef struct SubpassInfo {
+    uint32_t flags;
+    int32_t point;
+    uint32_t input_count;
+    const void *inputs;
+    uint32_t colour_count;
+    const void *colours, *resolves, *depth;
+    uint32_t preserved_count;
+    const void *preserved;
+} SubpassInfo;
+
+typedef struct SubpassInfo2 {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    int32_t point;
+    uint32_t view_mask, input_count;
+    const void *inputs;
+    uint32_t colour_count;
+    const void *colours, *resolves, *depth;
+    uint32_t preserved_count;
+    const void *preserved;
+} SubpassInfo2;
+
 typedef struct SubpassDependency {
     uint32_t from, to, from_stages, to_stages, from_accesses, to_accesses, flags;
 } SubpassDependency;

@@ -36,6 +36,7 @@ static void release_commands(Commands *commands) {
     free(commands->list.data);
     free(commands->executed);
     free(commands->late_uses);
+    free(commands->attachments);
     *commands = (Commands){ .handle = commands->handle, .device = commands->device, .next_in_pool = commands->next_in_pool };
 }
 

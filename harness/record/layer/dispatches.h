@@ -6,6 +6,7 @@ typedef struct Inputs {
     Capture *capture; /* NULL if contents are not recorded. */
     Text resources, missing, missing_contents;
     char name[MAX_NAME]; /* The descriptor, as case.toml names it. */
+    const uint32_t *place; /* Its set and binding; NULL for what no descriptor names. */
     struct { uint64_t buffer, offset, size; char name[MAX_NAME]; } copied[MAX_COPIED]; /* Storage buffers that another descriptor may alias. */
     unsigned copied_count;
 } Inputs;
@@ -38,7 +39,9 @@ static void add_missing(Inputs *inputs, bool is_contents, const char *format, ..
     vsnprintf(words, sizeof words, format, all);
     va_end(all);
     Text *missing = is_contents ? &inputs->missing_contents : &inputs->missing;
-    append(missing, "%s\"%s\"", missing->length ? "," : "", words);
+    append(missing, "%s{\"what\":\"%s\"", missing->length ? "," : "", words);
+    if (inputs->place) append(missing, ",\"place\":[%u,%u]", inputs->place[0], inputs->place[1]);
+    append(missing, "}");
     if (inputs->capture) append(&inputs->capture->notes, "# missing: %s\n", words);
 }
 
@@ -49,6 +52,12 @@ typedef struct DescriptorUse {
     uint64_t buffer, offset, size;
     const ViewInfo *view;
 } DescriptorUse;
+
+/* A set may have descriptors of other stages. */
+static bool is_for_compute(const DescriptorSet *set, const Descriptor *descriptor) {
+    const LayoutBinding *binding = find_binding(set->layout, descriptor->binding);
+    return descriptor->kind >= 0 && (!binding || binding->stages & COMPUTE_STAGE);
+}
 
 static bool is_dynamic(int32_t kind) { return kind == UNIFORM_BUFFER_DYNAMIC || kind == STORAGE_BUFFER_DYNAMIC; }
 
@@ -349,6 +358,7 @@ static uint64_t find_variant(const Commands *commands) {
         const DescriptorSet *set = bound_set(point, number);
         for (uint32_t i = 0; set && i < set->count; i++) {
             const Descriptor *descriptor = &set->descriptors[i];
+            if (!is_for_compute(set, descriptor)) continue;
             DescriptorUse use = descriptor_use(descriptor, dynamic_offset(set, point->offsets[number], descriptor));
             const Image *image = use.view ? find_object(IMAGES, use.view->image) : NULL;
             hash = hash_bytes(hash, &use.size, sizeof use.size);
@@ -392,6 +402,7 @@ static uint64_t find_kind(const Commands *commands, const uint32_t grid[3]) {
     for (uint32_t number = 0; number < point->pipeline->set_count; number++) {
         const DescriptorSet *set = bound_set(point, number);
         for (uint32_t i = 0; set && i < set->count; i++) {
+            if (!is_for_compute(set, &set->descriptors[i])) continue;
             uint32_t words[4] = { number, set->descriptors[i].binding, set->descriptors[i].element, (uint32_t)set->descriptors[i].kind };
             hash = hash_bytes(hash, words, sizeof words);
         }
@@ -404,6 +415,7 @@ static uint64_t find_kind(const Commands *commands, const uint32_t grid[3]) {
     }
     dispatch_kinds[dispatch_kind_count] = (DispatchKind){ .hash = hash };
     uint64_t kind = dispatch_kind_count++;
+    write_module(&point->pipeline->code);
     if (open_journal()) {
         char path[4096];
         snprintf(path, sizeof path - 16, "%s/kinds/%" PRIu64, folder, kind);
@@ -431,7 +443,7 @@ static void record_dispatch(Handle handle, const uint32_t grid[3], uint64_t indi
     const BindPoint *point = commands ? &commands->points[COMPUTE_POINT] : NULL;
     if (!commands || !point->pipeline || !open_journal()) {
         if (commands) {
-            begin_command(commands, "dispatch without a known pipeline", ",\"is_partial\":true");
+            begin_command(commands, "vkCmdDispatch", UNKNOWN_ACCESSES("its shader is not recorded: a shader object or a pipeline of a library"));
             end_command(commands);
         }
         UNLOCK;
@@ -457,7 +469,9 @@ static void record_dispatch(Handle handle, const uint32_t grid[3], uint64_t indi
         if (set && set->is_cut) add_missing(&inputs, false, "large arrays of set %u", number);
         for (uint32_t i = 0; set && i < set->count; i++) {
             const Descriptor *descriptor = &set->descriptors[i];
-            if (descriptor->kind < 0) continue;
+            if (!is_for_compute(set, descriptor)) continue;
+            uint32_t place[2] = { number, descriptor->binding };
+            inputs.place = place;
             name_descriptor(&inputs, set, number, descriptor);
             if (descriptor->kind == SAMPLER || descriptor->kind == IMAGE_AND_SAMPLER) add_sampler(&inputs, set, number, descriptor);
             if (descriptor->kind >= IMAGE_AND_SAMPLER && descriptor->kind <= STORAGE_IMAGE) add_image(&inputs, number, descriptor);
@@ -466,6 +480,7 @@ static void record_dispatch(Handle handle, const uint32_t grid[3], uint64_t indi
             if (descriptor->kind == INLINE_UNIFORM_BLOCK) add_block(&inputs, descriptor);
             else if (descriptor->kind > STORAGE_BUFFER_DYNAMIC)
                 add_missing(&inputs, false, "descriptor %s of type %d", inputs.name, descriptor->kind);
+            inputs.place = NULL;
         }
     }
     add_address_buffers(&inputs);

@@ -2,22 +2,47 @@
  *
  * What the shaders of a draw access is not computed: its descriptors are possible accesses, from which the reader removes those that no
  * shader can make. Indices, and the attributes of the first vertex, are accesses; other vertices are possible ones. The load and store
- * operations of attachments are accesses of the command that begins a render pass. Missed: layout transitions of render passes. */
+ * operations of attachments are accesses of the command that begins a render pass. The layout transitions of a render pass are barriers
+ * between the scopes of its dependencies. */
 
 enum { STAGE_VERTEX_INPUT = 4, STAGE_VERTEX = 8, STAGE_EARLY_TESTS = 0x100, STAGE_LATE_TESTS = 0x200, STAGE_COLOUR = 0x400, STAGE_COMPUTE = 0x800 };
 enum { INDEX_READ = 2, VERTEX_READ = 4, COLOUR_READ = 0x80, COLOUR_WRITE = 0x100, DEPTH_READ = 0x200, DEPTH_WRITE = 0x400 };
 enum { LOAD = 0, STORE_NONE = 1000301000, LOAD_NONE = 1000400000 };
 
 typedef struct RenderPass {
-    uint32_t attachment_count, dependency_count;
+    uint32_t attachment_count, subpass_count, dependency_count;
     Attachment *attachments;
+    int32_t *layouts; /* Of each attachment in each subpass; UNUSED if the subpass does not use it. */
     struct { uint32_t from, to; MemoryBarrier2 barrier; } *dependencies;
 } RenderPass;
+
+enum { UNUSED = -1, EXTERNAL = ~0 };
 
 typedef struct Framebuffer {
     uint32_t count;
     uint64_t *views;
 } Framebuffer;
+
+/* Stores the layouts of the attachments that references name. */
+static void record_layouts(int32_t *layouts, uint32_t attachment_count, const void *references, uint32_t count, bool is_second) {
+    size_t header = is_second ? sizeof(Header) : 0, stride = is_second ? 2 * sizeof(Header) : sizeof(AttachmentReference);
+    for (uint32_t i = 0; references && i < count; i++) {
+        AttachmentReference reference;
+        memcpy(&reference, (const char *)references + i * stride + header, sizeof reference);
+        if (reference.attachment < attachment_count) layouts[reference.attachment] = reference.layout;
+    }
+}
+
+static void record_subpass(int32_t *layouts, uint32_t attachment_count, const void *info, bool is_second) {
+    const SubpassInfo2 *second = info;
+    SubpassInfo subpass = is_second ? (SubpassInfo){ 0, 0, second->input_count, second->inputs, second->colour_count, second->colours, second->resolves, second->depth, 0, NULL }
+                                    : *(const SubpassInfo *)info;
+    for (uint32_t i = 0; i < attachment_count; i++) layouts[i] = UNUSED;
+    record_layouts(layouts, attachment_count, subpass.inputs, subpass.input_count, is_second);
+    record_layouts(layouts, attachment_count, subpass.colours, subpass.colour_count, is_second);
+    record_layouts(layouts, attachment_count, subpass.resolves, subpass.colour_count, is_second);
+    record_layouts(layouts, attachment_count, subpass.depth, 1, is_second);
+}
 
 /* `stride` and `offset` are those of the elements that both versions of the structure share. */
 static void record_render_pass(uint64_t handle, const RenderPassInfo *info, bool is_second) {
@@ -29,6 +54,11 @@ static void record_render_pass(uint64_t handle, const RenderPassInfo *info, bool
     pass->attachments = allocate(info->attachment_count * sizeof *pass->attachments);
     for (uint32_t i = 0; i < info->attachment_count; i++)
         memcpy(&pass->attachments[i], (const char *)info->attachments + i * attachment_stride + header, sizeof *pass->attachments);
+    pass->subpass_count = info->subpass_count;
+    pass->layouts = allocate(info->subpass_count * info->attachment_count * sizeof *pass->layouts);
+    for (uint32_t i = 0; i < info->subpass_count; i++)
+        record_subpass(pass->layouts + i * info->attachment_count, info->attachment_count,
+                       (const char *)info->subpasses + i * (is_second ? sizeof(SubpassInfo2) : sizeof(SubpassInfo)), is_second);
     pass->dependency_count = info->dependency_count;
     pass->dependencies = allocate(info->dependency_count * sizeof *pass->dependencies);
     for (uint32_t i = 0; i < info->dependency_count; i++) {
@@ -82,11 +112,54 @@ static void add_attachment(Text *text, uint64_t handle, int32_t load, int32_t st
     if (store != STORE_NONE) add_image_access(text, view->image, view->range, &box, late, write, WRITES | (is_depth && load == LOAD ? POSSIBLE : 0));
 }
 
+/* Appends the layout transition of an attachment between two subpasses, or from or to the outside of the pass. It follows the first scopes
+ * of the dependencies between them and precedes their second scopes. Without any, there is one from or to nothing (VkSubpassDependency). */
+static void add_pass_transition(Commands *commands, uint32_t attachment, uint32_t from, uint32_t to, int32_t old_layout, int32_t new_layout) {
+    enum { TOP = 1, BOTTOM = 0x2000, ALL_ATTACHMENTS = INPUT_READ | COLOUR_READ | COLOUR_WRITE | DEPTH_READ | DEPTH_WRITE };
+    const RenderPass *pass = commands->pass;
+    const ViewInfo *view = find_object(VIEWS, commands->attachments[attachment]);
+    if (!view || old_layout == new_layout) return;
+    MemoryBarrier2 scopes = { 0 };
+    bool has_dependency = false;
+    for (uint32_t i = 0; i < pass->dependency_count; i++) {
+        if (pass->dependencies[i].from != from || pass->dependencies[i].to != to) continue;
+        has_dependency = true;
+        scopes.from_stages |= pass->dependencies[i].barrier.from_stages;
+        scopes.from |= pass->dependencies[i].barrier.from;
+        scopes.to_stages |= pass->dependencies[i].barrier.to_stages;
+        scopes.to |= pass->dependencies[i].barrier.to;
+    }
+    if (!has_dependency && from == (uint32_t)EXTERNAL) scopes = (MemoryBarrier2){ 0, NULL, TOP, 0, STAGE_ALL, ALL_ATTACHMENTS };
+    else if (!has_dependency && to == (uint32_t)EXTERNAL) scopes = (MemoryBarrier2){ 0, NULL, STAGE_ALL, ALL_ATTACHMENTS, BOTTOM, 0 };
+    char resource[256];
+    snprintf(resource, sizeof resource, ",\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"layouts\":[%d,%d],\"is_subpass\":true", image_id(view->image),
+             view->range.level, view->range.levels, view->range.layer, view->range.layers, old_layout, new_layout);
+    add_barrier(commands, scopes, resource);
+}
+
+/* Appends the transitions into the layouts of a subpass, or at the end of the pass into the final ones. */
+static void add_pass_transitions(Commands *commands, uint32_t subpass) {
+    const RenderPass *pass = commands->pass;
+    for (uint32_t i = 0; commands->attachments && i < pass->attachment_count; i++) {
+        uint32_t last = EXTERNAL, end = subpass < pass->subpass_count ? subpass : pass->subpass_count;
+        for (uint32_t earlier = 0; earlier < end; earlier++)
+            if (pass->layouts[earlier * pass->attachment_count + i] != UNUSED) last = earlier;
+        bool is_first = last == (uint32_t)EXTERNAL, is_end = subpass == (uint32_t)EXTERNAL;
+        int32_t layout = is_end ? pass->attachments[i].to_layout : pass->layouts[subpass * pass->attachment_count + i];
+        int32_t before = is_first ? pass->attachments[i].from_layout : pass->layouts[last * pass->attachment_count + i];
+        /* What no subpass uses has no transition. */
+        if (layout != UNUSED && !(is_first && is_end)) add_pass_transition(commands, i, last, subpass, before, layout);
+    }
+}
+
+/* Appends the dependencies and the transitions at the begin of a subpass, or at the end of the pass. */
 static void add_subpass_dependencies(Commands *commands, bool is_end) {
     const RenderPass *pass = commands->pass;
+    uint32_t to = is_end ? (uint32_t)EXTERNAL : commands->subpass;
     for (uint32_t i = 0; pass && i < pass->dependency_count; i++)
-        if (pass->dependencies[i].from != pass->dependencies[i].to && pass->dependencies[i].to == (is_end ? ~0u : commands->subpass))
+        if (pass->dependencies[i].from != pass->dependencies[i].to && pass->dependencies[i].to == to)
             add_barrier(commands, pass->dependencies[i].barrier, ",\"is_subpass\":true");
+    if (pass) add_pass_transitions(commands, to);
 }
 
 static void begin_render_pass(Handle handle, const char *what, const RenderPassBegin *info) {
@@ -100,6 +173,8 @@ static void begin_render_pass(Handle handle, const char *what, const RenderPassB
             if (at->type == ATTACHMENT_BEGIN_INFO) views = (Framebuffer){ ((const AttachmentBegin *)at)->count, (uint64_t *)((const AttachmentBegin *)at)->views };
         commands->pass = pass;
         commands->subpass = 0;
+        free(commands->attachments);
+        commands->attachments = views.count >= pass->attachment_count ? duplicate(views.views, pass->attachment_count * sizeof *views.views) : NULL;
         add_subpass_dependencies(commands, false);
         begin_command(commands, what, "");
         for (uint32_t i = 0; i < views.count && i < pass->attachment_count; i++)
@@ -271,14 +346,15 @@ static void add_draw(Handle handle, const char *what, Draw draw) {
     if (commands) {
         const BindPoint *point = &commands->points[GRAPHICS_POINT];
         const Pipeline *pipeline = point->pipeline;
-        bool is_known = pipeline && pipeline->stages && !commands->has_descriptor_buffers;
+        const char *unknown = commands->has_descriptor_buffers ? UNKNOWN_ACCESSES("descriptor buffers are not recorded")
+            : !pipeline || !pipeline->stages ? UNKNOWN_ACCESSES("its shaders are not recorded: shader objects or a pipeline of libraries") : NULL;
         uint32_t stages = pipeline && pipeline->stages ? pipeline->stages : 0x1f, set_count = pipeline ? pipeline->set_count : MAX_SETS;
         for (uint32_t number = 0; number < set_count; number++) {
             const DescriptorSet *set = bound_set(point, number);
-            is_known = is_known && (!set || !set->is_cut);
+            if (!unknown && set && set->is_cut) unknown = UNKNOWN_ACCESSES("arrays of this many descriptors are not recorded");
         }
         Text state = { 0 };
-        if (is_known) {
+        if (!unknown) {
             uint64_t use = add_late_uses(commands, point, set_count);
             if (use) append(&state, ",\"late_use\":%" PRIu64, use);
             append(&state, ",\"shaders\":[");
@@ -291,7 +367,7 @@ static void add_draw(Handle handle, const char *what, Draw draw) {
                 append(&state, "]");
             }
             append(&state, "]");
-        } else append(&state, ",\"is_partial\":true");
+        } else append(&state, "%s", unknown);
         begin_command(commands, what, state.data);
         free(state.data);
         Text *text = &commands->list;
@@ -346,7 +422,7 @@ DRAW(vkCmdDrawMeshTasksIndirectEXT, false, (Handle handle, uint64_t a, uint64_t 
 #define UNKNOWN(name, parameters, arguments) \
     static void layer_##name parameters { \
         CALL_NEXT(handle, void, name, parameters) arguments; \
-        WITH_COMMANDS(begin_command(commands, #name, ",\"is_partial\":true"); end_command(commands);); \
+        WITH_COMMANDS(begin_command(commands, #name, UNKNOWN_ACCESSES("commands of this kind are not recorded")); end_command(commands);); \
     }
 UNKNOWN(vkCmdTraceRaysKHR, (Handle handle, const void *a, const void *b, const void *c, const void *d, uint32_t e, uint32_t f, uint32_t g), (handle, a, b, c, d, e, f, g))
 UNKNOWN(vkCmdTraceRaysIndirectKHR, (Handle handle, const void *a, const void *b, const void *c, const void *d, uint64_t e), (handle, a, b, c, d, e))
@@ -367,7 +443,7 @@ UNKNOWN(vkCmdUpdatePipelineIndirectBufferNV, (Handle handle, int32_t a, uint64_t
 /* Commands between them may do nothing. */
 static void layer_vkCmdBeginConditionalRenderingEXT(Handle handle, const void *info) {
     CALL_NEXT(handle, void, vkCmdBeginConditionalRenderingEXT, (Handle, const void *))(handle, info);
-    WITH_COMMANDS(begin_command(commands, "vkCmdBeginConditionalRenderingEXT", ",\"is_partial\":true"); end_command(commands);
+    WITH_COMMANDS(begin_command(commands, "vkCmdBeginConditionalRenderingEXT", UNKNOWN_ACCESSES("the condition is not recorded")); end_command(commands);
                   commands->is_conditional = true;);
 }
 

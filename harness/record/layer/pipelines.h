@@ -23,6 +23,34 @@ static uint32_t query_subgroup_size(Handle device) {
     return subgroup.size;
 }
 
+static bool is_specialized(const SpecializationInfo *given, uint32_t id) {
+    for (uint32_t i = 0; given && i < given->count; i++)
+        if (given->entries[i].id == id) return true;
+    return false;
+}
+
+static void append_constant(Text *constants, uint32_t id, uint64_t value) {
+    append(constants, "%s \"%u\" = %" PRId64, constants->length ? "," : "", id, (int64_t)value);
+}
+
+/* Appends the defaults of the specialization constants that a program does not set. */
+static void add_default_constants(Text *constants, const Bytes *code, const SpecializationInfo *given) {
+    enum { HEADER_WORDS = 5, DECORATE = 71, SPEC_ID = 1, SPEC_TRUE = 48, SPEC_FALSE = 49, SPEC_CONSTANT = 50 };
+    const uint32_t *words = (const uint32_t *)(const void *)code->data;
+    size_t count = code->size / 4, length;
+    for (size_t at = HEADER_WORDS; at < count && (length = words[at] >> 16) && length <= count - at; at += length) {
+        if ((words[at] & 0xffff) != DECORATE || length != 4 || words[at + 2] != SPEC_ID || is_specialized(given, words[at + 3])) continue;
+        size_t size;
+        for (size_t of = HEADER_WORDS; of < count && (size = words[of] >> 16) && size <= count - of; of += size) {
+            uint32_t op = words[of] & 0xffff;
+            if (op < SPEC_TRUE || op > SPEC_CONSTANT || size < 3 || words[of + 2] != words[at + 1]) continue;
+            uint64_t value = op == SPEC_TRUE;
+            if (op == SPEC_CONSTANT && size > 3) value = words[of + 3] | (size > 4 ? (uint64_t)words[of + 4] << 32 : 0);
+            append_constant(constants, words[at + 3], value);
+        }
+    }
+}
+
 static Pipeline *record_pipeline(Handle device, const PipelineInfo *info) {
     Pipeline *pipeline = allocate(sizeof *pipeline);
     pipeline->subgroup_size = query_subgroup_size(device);
@@ -41,10 +69,11 @@ static Pipeline *record_pipeline(Handle device, const PipelineInfo *info) {
     for (uint32_t i = 0; given && i < given->count; i++) {
         const SpecializationEntry *entry = &given->entries[i];
         if (entry->size > sizeof(int64_t)) continue;
-        int64_t value = 0;
+        uint64_t value = 0;
         memcpy(&value, (const char *)given->data + entry->offset, entry->size);
-        append(&constants, "%s \"%u\" = %" PRId64, constants.length ? "," : "", entry->id, value);
+        append_constant(&constants, entry->id, value);
     }
+    if (code) add_default_constants(&constants, code, given);
     append(&constants, "%s", "");
     pipeline->constants = constants.data;
     uint64_t hash = hash_bytes(pipeline->code.hash, pipeline->entry, strlen(pipeline->entry) + 1);

@@ -64,6 +64,7 @@ typedef struct Commands {
     int32_t index_type;
     BoundBuffer vertices[MAX_VERTEX_BUFFERS], indices;
     const struct RenderPass *pass;
+    uint64_t *attachments; /* The views of its attachments. */
     uint32_t subpass;
     Text list;      /* The commands, as JSON objects separated by commas. */
     uint64_t id;    /* Of the recorded commands; 0 until they are submitted. */

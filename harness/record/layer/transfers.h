@@ -13,6 +13,9 @@ static void begin_command(Commands *commands, const char *what, const char *stat
     ADD_COMMAND(commands, "{\"op\":\"command\",\"what\":\"%s\"%s,\"accesses\":[", what, state);
 }
 
+/* The state of a command that may access more than is recorded, with the reason. */
+#define UNKNOWN_ACCESSES(why) ",\"unknown\":\"" why "\""
+
 static void end_command(Commands *commands) { append(&commands->list, "]}"); }
 
 /* What makes the access that is recorded, with the lock held: empty, or a member that starts with a comma. */

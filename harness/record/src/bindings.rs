@@ -1,6 +1,6 @@
 //! Where resources are in memory, and the queue families that own them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::hazard::{ByteRange, ResourceId};
 use crate::journal::{DispatchResource, Event};
@@ -16,6 +16,8 @@ pub struct MemoryBindings {
     /// The bound ranges of images that share memory with another resource.
     pub(crate) aliased_images: HashMap<u64, (u64, ByteRange)>,
     shared: BTreeSet<ResourceId>,
+    /// The resources that share memory with a resource.
+    aliases: BTreeMap<ResourceId, BTreeSet<ResourceId>>,
     pub(crate) families: HashMap<u64, u32>,
 }
 
@@ -48,15 +50,38 @@ impl MemoryBindings {
                 _ => {}
             }
         }
+        ranges.sort_unstable();
+        // The ranges that end after the start of the next one.
+        let mut open: Vec<(u64, ByteRange, ResourceId)> = Vec::new();
+        for (memory, range, id) in ranges {
+            open.retain(|(of, other, _)| *of == memory && other.1 > range.0);
+            for (_, _, other) in open.iter().filter(|(_, _, other)| *other != id) {
+                bindings.aliases.entry(id).or_default().insert(*other);
+                bindings.aliases.entry(*other).or_default().insert(id);
+            }
+            open.push((memory, range, id));
+        }
         for (image, memory, range) in images {
-            let overlaps = |(of, other, id): &(u64, ByteRange, ResourceId)| {
-                *of == memory && other.0 < range.1 && range.0 < other.1 && *id != ResourceId::Image(image)
-            };
-            if ranges.iter().any(overlaps) {
+            if bindings.aliases.contains_key(&ResourceId::Image(image)) {
                 bindings.aliased_images.insert(image, (memory, range));
             }
         }
         bindings
+    }
+
+    /// Returns the resources that share memory with a resource.
+    pub(crate) fn aliases_of(&self, resource: ResourceId) -> impl Iterator<Item = ResourceId> {
+        self.aliases.get(&resource).into_iter().flatten().copied()
+    }
+
+    /// Returns the buffers with bytes in ranges of a memory.
+    pub(crate) fn buffers_in(&self, memory: u64, ranges: &[ByteRange]) -> impl Iterator<Item = u64> {
+        let is_in = move |(buffer, (location, start)): (&u64, &(Location, u64))| {
+            let end = start.saturating_add(self.sizes.get(buffer).copied().unwrap_or(u64::MAX));
+            let overlaps = |range: &ByteRange| range.0 < end && *start < range.1;
+            (*location == Location::Memory(memory) && ranges.iter().any(overlaps)).then_some(*buffer)
+        };
+        self.buffers.iter().filter_map(is_in)
     }
 
     /// Returns true if two resources of a dispatch share bytes.
@@ -88,6 +113,11 @@ impl MemoryBindings {
         let all = (level..levels).take(level_count as usize);
         all.flat_map(|level| (layer..layers).take(layer_count as usize).map(move |layer| (level, layer)))
             .collect()
+    }
+
+    /// Returns true if an image has one level and one layer.
+    pub(crate) fn has_one_part(&self, image: u64) -> bool {
+        self.images.get(&image).is_some_and(|(.., levels, layers)| levels * layers == 1)
     }
 
     /// Returns the texels of a level; none if the format's blocks are not texels.

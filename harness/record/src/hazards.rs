@@ -7,7 +7,7 @@
 //! Sound for reports: a hazard that is not [`CommandHazard::is_possible`](crate::hazard::CommandHazard::is_possible) is between accesses that were executed, and every doubtful order
 //! counts as one. A fence that the host waited for orders all later work; a barrier for a part of a buffer orders an access that
 //! overlaps it. Possible accesses, of draws and of dispatches whose bytes are unknown, are supersets. A pair with one of them that lacks
-//! order is a possible hazard, and a pair that has order has none. Missed: layout transitions of render passes, ownership of contents that
+//! order is a possible hazard, and a pair that has order has none. Missed: ownership of contents that
 //! the host waited for, host reads, and host writes between two calls that write nothing else or that another thread makes meanwhile.
 //! Time is linear in commands × live accesses; accesses end when the host waits.
 
@@ -83,11 +83,11 @@ type HazardKey<'a> = (Conflict, CommandSignature<'a>, CommandSignature<'a>, Reso
 
 /// Finds the hazards of a process.
 ///
-/// `accessed_bytes` returns the bytes of a resource that a dispatch accesses, or may access.
+/// `accessed_bytes` returns the bytes of a resource that an execution of a dispatch, by its index, accesses or may access.
 pub fn find_hazards(
     timeline: &Timeline<'_>,
     events: &[Event],
-    accessed_bytes: impl Fn(&Command, &DispatchResource) -> ResourceBytes,
+    accessed_bytes: impl Fn(usize, &Command, &DispatchResource) -> ResourceBytes,
 ) -> Vec<CommandHazard> {
     let bindings = MemoryBindings::from_events(events);
     let mut search = HazardSearch::new(timeline, &bindings, &accessed_bytes);
@@ -124,7 +124,7 @@ fn conflict_of(earlier: bool, later: bool) -> Option<Conflict> {
     }
 }
 
-impl<'a, F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'a, F> {
+impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearch<'a, F> {
     /// Creates a search before the first command.
     pub fn new(timeline: &'a Timeline<'a>, bindings: &'a MemoryBindings, accessed_bytes: &'a F) -> Self {
         HazardSearch {
@@ -274,7 +274,7 @@ impl<'a, F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'a, F
                 }
             }
             Command::Other(other) => {
-                self.has_unknown_accesses |= other.is_partial;
+                self.has_unknown_accesses |= other.unknown.is_some();
                 other.accesses.iter().for_each(|access| self.access_recorded((index, queue), access));
                 if other.is_external {
                     let own = self.priors.iter().filter(|(_, prior)| prior.access.command == index);
@@ -333,6 +333,9 @@ impl<'a, F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'a, F
             covered.map(|all| all.into_iter().flatten().copied().collect());
         let subresources =
             barrier.image.map(|(image, range)| (image, self.bindings.subresources(image, range)));
+        // A transition writes all memory of the image, which other resources may share.
+        let transitioned = barrier.image.filter(|_| barrier.transition && !is_release);
+        let shared = transitioned.and_then(|(image, _)| self.bindings.aliased_images.get(&image).copied());
         let mut transition = Vec::new();
         self.work += self.priors.len();
         for (index, prior) in &mut self.priors {
@@ -347,11 +350,17 @@ impl<'a, F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'a, F
                 },
                 (None, None) => true,
             };
+            let is_alias = shared.is_some_and(|(memory, range)| {
+                location == Location::Memory(memory)
+                    && base + bytes.0 < range.1
+                    && range.0 < base.saturating_add(bytes.1)
+            });
             let is_covered = covered.as_ref().is_none_or(|covered| covered.contains(index));
             let is_in_scope = is_covered && prior.is_in_first_scope(barrier.queue, from.0);
             // The resource of a barrier restricts its access scopes, not the order of execution. A release makes nothing visible.
             let second = if is_release { SyncScope(to.0, 0) } else { to };
-            let accesses = |scope: SyncScope| if is_in_resource { scope } else { SyncScope(scope.0, 0) };
+            let is_in_range = is_in_resource || is_alias;
+            let accesses = |scope: SyncScope| if is_in_range { scope } else { SyncScope(scope.0, 0) };
             if is_covered {
                 prior.add_dependency(barrier.queue, accesses(from), accesses(second));
             }
@@ -365,10 +374,8 @@ impl<'a, F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'a, F
                 }
                 _ => {}
             }
-            if barrier.transition
-                && !is_release
-                && is_in_resource
-                && matches!(location, Location::Subresource(..))
+            if is_alias
+                || (is_in_resource && transitioned.is_some() && matches!(location, Location::Subresource(..)))
             {
                 let missing = match (is_in_scope, prior.access.is_write && !prior.is_available) {
                     (false, _) => Some(MissingOrder::Execution),
@@ -378,20 +385,23 @@ impl<'a, F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'a, F
                 transition.push((*index, missing));
             }
         }
-        let Some((image, all)) = subresources.filter(|_| barrier.transition && !is_release) else { return };
-        for (level, layer) in all {
-            let location = Location::Subresource(image, level, layer);
+        let Some((image, all)) = subresources.filter(|_| transitioned.is_some()) else { return };
+        let parts =
+            all.into_iter().map(|(level, layer)| (Location::Subresource(image, level, layer), 0, u64::MAX));
+        let shared = shared.map(|(memory, range)| (Location::Memory(memory), range.0, range.1 - range.0));
+        let is_whole = self.bindings.has_one_part(image);
+        for (location, base, size) in parts.chain(shared) {
             let write = Access {
                 command: barrier.command,
                 queue: barrier.queue,
                 location,
                 resource: ResourceId::Image(image),
-                base: 0,
-                range: (0, u64::MAX),
+                base,
+                range: (0, size),
                 // No stage: what follows is ordered by the second scope of the barrier alone.
                 kind: AccessSide { stage: 0, access: 0 },
                 is_write: true,
-                is_possible: false,
+                is_possible: matches!(location, Location::Memory(_)) && !is_whole,
                 family: self.bindings.owner(ResourceId::Image(image), barrier.queue),
             };
             let sides = AccessSide { stage: from.0, access: from.1 };
@@ -425,7 +435,7 @@ impl<'a, F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'a, F
 
     fn access_resource(&mut self, by: Executor, resource: &DispatchResource) {
         let Some(executed) = self.timeline.commands.get(by.0) else { return };
-        let bytes = (self.accessed_bytes)(executed.command, resource);
+        let bytes = (self.accessed_bytes)(by.0, executed.command, resource);
         let mut is_possible = bytes.is_possible;
         let image = resource.image.zip(resource.range);
         let subresources = image.map(|(image, range)| self.bindings.subresources(image, range));
@@ -472,8 +482,7 @@ impl<'a, F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'a, F
     /// Adds an access to the memory of an image that another resource shares. An image with parts has no known bytes of each.
     fn access_aliases(&mut self, by: Executor, image: u64, kind: AccessKind) {
         let Some((memory, range)) = self.bindings.aliased_images.get(&image).copied() else { return };
-        let is_whole =
-            self.bindings.images.get(&image).is_some_and(|(.., levels, layers)| levels * layers == 1);
+        let is_whole = self.bindings.has_one_part(image);
         let place = (Location::Memory(memory), ResourceId::Image(image), range.0);
         let kind = AccessKind { is_possible: kind.is_possible || !is_whole, ..kind };
         self.access(by, place, (0, range.1 - range.0), kind);

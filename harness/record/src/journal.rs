@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::hazard::ResourceId;
+
 /// Pipeline stages and accesses of one scope of a barrier, as `VkPipelineStageFlags2` and `VkAccessFlags2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct SyncScope(pub u64, pub u64);
@@ -211,10 +213,10 @@ pub enum Command {
         resources: Vec<DispatchResource>,
         /// Id of its use of sets that may be updated until it is submitted.
         late_use: Option<u64>,
-        /// Inputs that the case lacks, in words.
-        missing: Vec<String>,
+        /// Inputs that the case lacks.
+        missing: Vec<MissingInput>,
         /// Contents that the case lacks, of resources whose sizes it has.
-        missing_contents: Vec<String>,
+        missing_contents: Vec<MissingInput>,
     },
     /// A transfer, a draw, the start of a render pass, or a presentation.
     #[serde(rename = "command")]
@@ -262,6 +264,15 @@ pub enum Command {
     EndLabel,
 }
 
+/// An input of a dispatch that is not recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct MissingInput {
+    /// The input in words.
+    pub what: String,
+    /// Set and binding of its descriptor, if it has one.
+    pub place: Option<(u32, u32)>,
+}
+
 /// Bytes of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct BufferRange {
@@ -288,9 +299,8 @@ pub struct OtherCommand {
     pub shaders: Option<Vec<DrawShader>>,
     /// Id of its use of sets that may be updated until it is submitted.
     pub late_use: Option<u64>,
-    /// True if it may have other accesses, or if shaders that are not analysed make them.
-    #[serde(default)]
-    pub is_partial: bool,
+    /// The reason why it may have other accesses, or may race with itself; none if all is known.
+    pub unknown: Option<String>,
     /// True for a presentation, which a later signal of an acquired image orders.
     #[serde(default)]
     pub is_external: bool,
@@ -354,6 +364,13 @@ pub struct DispatchResource {
     pub range: Option<[u32; 4]>,
 }
 
+impl DispatchResource {
+    /// Returns the buffer or image.
+    pub fn id(&self) -> Option<ResourceId> {
+        self.buffer.map(ResourceId::Buffer).or(self.image.map(ResourceId::Image))
+    }
+}
+
 /// The journal of a process.
 #[derive(Clone, Debug)]
 pub struct ProcessJournal {
@@ -393,13 +410,14 @@ pub enum ReadJournalError {
 /// Adds the sets that were updated after a command had been recorded to its missing inputs.
 fn mark_updated_uses(event: &mut Event) {
     let Event::Commands { list, updated, .. } = event else { return };
+    let what = "descriptors that were updated after the command had been recorded";
     for command in list {
         match command {
             Command::Dispatch { late_use: Some(late_use), missing, .. } if updated.contains(late_use) => {
-                missing.push("descriptors that were updated after the command had been recorded".to_owned());
+                missing.push(MissingInput { what: what.to_owned(), place: None });
             }
             Command::Other(draw) if draw.late_use.is_some_and(|late_use| updated.contains(&late_use)) => {
-                (draw.is_partial, draw.shaders) = (true, None);
+                (draw.unknown, draw.shaders) = (Some(format!("not recorded: {what}")), None);
             }
             Command::Dispatch { .. }
             | Command::Other(_)

@@ -9,6 +9,7 @@
 //! journal. The recorded run is more ordered than the program, so its contents are those of one possible run.
 
 pub mod bindings;
+pub mod contents;
 pub mod hazard;
 pub mod hazards;
 pub mod journal;

@@ -49,7 +49,7 @@ pub fn find_redundant_barriers<F>(
     accessed_bytes: F,
 ) -> BarrierCheck
 where
-    F: Fn(&Command, &DispatchResource) -> ResourceBytes,
+    F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes,
 {
     let bindings = MemoryBindings::from_events(events);
     let (mut parts, mut start): (Vec<Part>, usize) = (Vec::new(), 0);

@@ -561,7 +561,7 @@ impl Interpreter<'_> {
         }
         if let Some(accessed) = self.accessed.as_mut().filter(|_| pointer.object & WORKGROUP_TAG == 0) {
             accessed.record(pointer.object, pointer.offset, bytes, (reads, access_kind.writes));
-            accessed.has_tainted_address |= pointer.taint & INPUT_MASK != 0;
+            accessed.address_taint |= pointer.taint & INPUT_MASK;
         }
         if self.setup.skip_race_checks || self.is_probing() {
             return false;

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
+use super::value::Taint;
+
 /// Bytes of an object, from the first to the one after the last.
 pub type ByteRange = (u64, u64);
 
@@ -35,8 +37,8 @@ impl RangeSet {
 #[derive(Clone, Debug, Default)]
 pub(super) struct AccessRecorder {
     objects: FxHashMap<u32, (RangeSet, RangeSet)>,
-    /// True if contents decided an address.
-    pub has_tainted_address: bool,
+    /// The inputs that decided an address.
+    pub address_taint: Taint,
 }
 
 impl AccessRecorder {

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::StorageClass;
 use rspirv::spirv::{Op, StorageClass as GlobalClass};
-use spirv_reader::{GlobalVariable, SpirvModule, SpirvType};
+use spirv_reader::{GlobalVariable, SpirvInstruction, SpirvModule, SpirvType};
 
 use super::access_recorder::{AccessRecorder, ByteRange};
 use super::state::Interpreter;
 use super::trial::walk_prepared;
 use super::value::{ConcreteValue, input_taint};
+use entry_point::assumed::{plain_bindings, written_members};
 use entry_point::{AnalysisOptions, Refusal};
 
 /// The bytes of a resource that a walk accessed, as disjoint ranges in ascending order.
@@ -31,10 +32,18 @@ pub struct AccessedBytes {
     pub addresses: BTreeMap<String, ResourceAccess>,
     /// False if a limit ended the walk; then bytes may be missing.
     pub is_complete: bool,
-    /// False if the contents of buffers, images and memory behind addresses may decide what is accessed, or the schedule may.
+    /// The resources whose contents may decide what is accessed, by descriptor set and binding; `None` if memory behind addresses may,
+    /// or the schedule.
     ///
-    /// By taint: no such value reached a branch, an address or an operand that decides control flow.
-    pub is_fixed: bool,
+    /// By taint: no other contents reached a branch, an address or an operand that decides control flow.
+    pub deciding: Option<BTreeSet<(u32, u32)>>,
+}
+
+impl AccessedBytes {
+    /// Returns true if no contents decide what is accessed, and the schedule does not.
+    pub fn is_fixed(&self) -> bool {
+        self.deciding.as_ref().is_some_and(BTreeSet::is_empty)
+    }
 }
 
 /// Upper bound on bytes whose taint is tracked, which takes eight times as much memory.
@@ -45,6 +54,8 @@ const MAX_TAINTED_BYTES: usize = 1 << 25;
 pub struct EntryAccesses {
     /// Set and binding of each resource, with true if it may be written.
     pub resources: BTreeMap<(u32, u32), bool>,
+    /// The resources that may be accessed other than by atomic operations.
+    pub plain: BTreeSet<(u32, u32)>,
     /// Locations of stage inputs that are loaded, unless several entry points have the name.
     pub inputs: BTreeSet<u32>,
     /// True if the module can access memory by address.
@@ -63,12 +74,15 @@ pub fn entry_accesses(module: &SpirvModule, entry: &str) -> Option<EntryAccesses
     if pending.is_empty() {
         return None;
     }
+    let starts = pending.clone();
+    let (mut unwritten, mut has_roots) = (BTreeSet::new(), true);
     while let Some(function) = pending.pop() {
         if !reached.insert(function) {
             continue;
         }
         for instruction in module.functions.get(&function).into_iter().flat_map(|function| &function.code) {
             let operands = module.operands_of(instruction);
+            has_roots &= !is_variable_pointer(module, instruction);
             if instruction.op == Op::FunctionCall {
                 pending.extend(operands.first());
             }
@@ -81,11 +95,36 @@ pub fn entry_accesses(module: &SpirvModule, entry: &str) -> Option<EntryAccesses
                 }
                 if let Some(descriptor) = module.descriptor_of(*id) {
                     *all.resources.entry(descriptor).or_default() |= !is_read_only(module, *id, variable);
+                    if matches!(variable.class, GlobalClass::StorageBuffer | GlobalClass::Uniform) {
+                        unwritten.insert(descriptor);
+                    }
                 }
             }
         }
     }
+    if !has_roots {
+        all.plain.extend(all.resources.keys());
+        return Some(all);
+    }
+    for function in starts {
+        all.plain.extend(plain_bindings(module, function));
+        let written = written_members(module, function, true);
+        unwritten.retain(|place| !written.iter().any(|(written, _)| written == place));
+    }
+    for place in unwritten {
+        all.resources.insert(place, false);
+    }
     Some(all)
+}
+
+/// Returns true if an instruction has a pointer to a resource as its result that is not part of one variable.
+fn is_variable_pointer(module: &SpirvModule, instruction: &SpirvInstruction) -> bool {
+    let ty = module.types.get(&instruction.ty);
+    matches!(ty, Some(SpirvType::Pointer { class: GlobalClass::StorageBuffer | GlobalClass::Uniform, .. }))
+        && !matches!(
+            instruction.op,
+            Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject | Op::Variable | Op::FunctionParameter
+        )
 }
 
 /// Returns true if decorations forbid writes to a resource.
@@ -108,7 +147,7 @@ fn is_read_only(module: &SpirvModule, id: u32, variable: &GlobalVariable) -> boo
 
 /// Walks a kernel once, with at most `most` steps, and returns the bytes that it accesses.
 ///
-/// Another schedule may access other bytes if [`AccessedBytes::is_fixed`] is false. Filtered samples are left out.
+/// Another schedule may access other bytes unless [`AccessedBytes::is_fixed`]. Filtered samples are left out.
 ///
 /// # Errors
 /// See [`super::analyze_grid`]; limits are not errors.
@@ -123,14 +162,14 @@ pub fn accessed_bytes(
         let total: usize = machine.objects.iter().map(|object| object.bytes.len()).sum();
         is_tracked.set(total <= MAX_TAINTED_BYTES);
         let program = machine.program;
-        for object in &mut machine.objects {
+        for (number, object) in machine.objects.iter_mut().enumerate() {
             // Accesses to read-only objects skip the race check, which records. They can take part in it: nothing writes.
             let class = if object.texels.is_some() { StorageClass::Image } else { StorageClass::Buffer };
             object.class.get_or_insert(class);
             let is_resource =
                 object.variable == 0 || program.module.decorations_of(object.variable).binding.is_some();
             if is_tracked.get() && is_resource {
-                object.add_taint(0, object.bytes.len() as u64, input_taint(0));
+                object.add_taint(0, object.bytes.len() as u64, input_taint(number));
             }
         }
     };
@@ -140,17 +179,28 @@ pub fn accessed_bytes(
             let (reads, writes) = recorder.and_then(|all| all.ranges_of(object))?;
             Some(ResourceAccess { reads, writes })
         };
-        let is_decided = recorder.is_none_or(|recorder| recorder.has_tainted_address)
-            || machine.is_schedule_dependent
-            || machine.influence.control != 0
-            || machine.influence.sites.values().any(|taint| *taint != 0);
-        let is_fixed = is_complete && is_tracked.get() && !is_decided;
-        let mut all = AccessedBytes { is_complete, is_fixed, ..AccessedBytes::default() };
+        let sites = machine.influence.sites.values().fold(0, |all, taint| all | taint);
+        let taint = recorder.map_or(0, |recorder| recorder.address_taint) | machine.influence.control | sites;
+        // The deciding inputs that are not found among the resources.
+        let mut unexplained = taint;
+        let mut decides = |object: u32| {
+            unexplained &= !input_taint(object as usize);
+            taint & input_taint(object as usize) != 0
+        };
+        let is_known =
+            is_complete && is_tracked.get() && !machine.is_schedule_dependent && recorder.is_some();
+        let mut all =
+            AccessedBytes { is_complete, deciding: is_known.then(BTreeSet::new), ..AccessedBytes::default() };
         for (variable, slot) in &machine.program.variables {
             let Some(ConcreteValue::Pointer(pointer)) = machine.globals.get(*slot) else { continue };
             let Some((set, binding)) = machine.program.module.descriptor_of(*variable) else { continue };
             let one = [pointer.object];
             let objects = machine.descriptors.get(&pointer.object).map_or(&one[..], |array| &array.objects);
+            if let Some(deciding) = &mut all.deciding
+                && objects.iter().filter(|object| decides(**object)).count() > 0
+            {
+                deciding.insert((set, binding));
+            }
             for (element, object) in (0..).zip(objects) {
                 if let Some(access) = access_of(*object) {
                     all.bindings.insert((set, binding, element), access);
@@ -158,9 +208,15 @@ pub fn accessed_bytes(
             }
         }
         for (number, object) in (0..).zip(&machine.objects).filter(|(_, object)| object.variable == 0) {
+            if decides(number) {
+                all.deciding = None;
+            }
             if let Some(access) = access_of(number) {
                 all.addresses.insert(object.name.clone(), access);
             }
+        }
+        if unexplained != 0 {
+            all.deciding = None;
         }
         all
     })

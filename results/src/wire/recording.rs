@@ -189,7 +189,7 @@ pub struct JudgementLine {
     pub dispatches: u64,
     /// Those that were judged for races and for order.
     pub judged_dispatches: u64,
-    /// Those that were judged by the case of an equal dispatch, because no contents decide what they access.
+    /// Those that were judged by the case of an equal dispatch, because the contents that decide what they access are the same.
     pub dispatches_by_equal_case: u64,
     /// Hazards between commands.
     pub hazards: u64,

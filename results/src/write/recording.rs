@@ -62,7 +62,7 @@ pub fn format_judgement(
     text += &format!("  {:>6}  of {} commands judged", judgement.judged_commands, judgement.commands);
     if judgement.dispatches_by_equal_case > 0 {
         let count = judgement.dispatches_by_equal_case;
-        text += &format!(", {count} by an equal dispatch: no contents decide what they access");
+        text += &format!(", {count} by an equal dispatch: contents that decide accesses are equal");
     }
     text.push('\n');
     for line in &judgement.unjudged {

@@ -8,6 +8,7 @@ mod judge;
 mod masks;
 
 use std::ffi::OsString;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::Ordering;
@@ -64,13 +65,18 @@ pub fn record(arguments: &Record, quiet: bool) -> Result<Outcome, Failure> {
     if !processes.iter().any(|process| process.events.iter().any(is_loaded)) {
         remove_empty_folder();
         let program = arguments.program.first().map_or("the program", String::as_str);
-        return Err(Failure::environment_message(if end.1 {
+        return Err(Failure::environment_message(if is_32_bit(program) {
+            format!(
+                "nothing was recorded: {program} is a 32-bit program, and the layer of this vk-litmus has 64 bits; \
+                 record a 64-bit build of it"
+            )
+        } else if end.1 {
             format!("nothing was recorded: {program} failed ({}) before it created a Vulkan instance", end.0)
         } else {
             format!(
                 "nothing was recorded: {program} created no Vulkan instance through the loader. A program that opens \
                  its driver itself, as some do if VK_ICD_FILENAMES or VK_DRIVER_FILES is set, runs as another user or \
-                 sandbox, or has 32 bits, does not load the layer. VK_LOADER_DEBUG=layer prints what the loader does"
+                 sandbox, or starts one with 32 bits, does not load the layer. VK_LOADER_DEBUG=layer prints what the loader does"
             )
         }));
     }
@@ -139,6 +145,21 @@ fn terminate(child: &Child) {
     if let Some(process) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
         let _ = rustix::process::kill_process(process, rustix::process::Signal::TERM);
     }
+}
+
+/// Returns true for an executable ELF file with the class of 32 bits, by its path or in the folders of `PATH`.
+fn is_32_bit(program: &str) -> bool {
+    const HEADER: [u8; 5] = [0x7f, b'E', b'L', b'F', 1];
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = match program.contains('/') {
+        true => Some(PathBuf::from(program)),
+        false => {
+            std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|file| file.is_file())
+        }
+    };
+    let mut bytes = [0; HEADER.len()];
+    let header = found.and_then(|file| std::fs::File::open(file).ok());
+    header.is_some_and(|mut file| file.read_exact(&mut bytes).is_ok() && bytes == HEADER)
 }
 
 /// Returns `exit N` or `signal N`.

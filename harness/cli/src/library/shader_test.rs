@@ -614,7 +614,7 @@ impl LoadedDispatch {
         }
         let note =
             "hazards between dispatches are those of one walk: contents or the schedule decide accesses";
-        let note = (!all.is_fixed).then(|| CoverageLimit::Note { text: note.to_owned() });
+        let note = (!all.is_fixed()).then(|| CoverageLimit::Note { text: note.to_owned() });
         let bindings = std::mem::take(&mut all.bindings).into_iter().map(|((set, binding, _), access)| {
             let at = (set, binding);
             (self.rebound.get(&at).copied().unwrap_or(at), access)

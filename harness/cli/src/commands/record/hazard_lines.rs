@@ -37,7 +37,11 @@ pub fn hazard_line(process: &ProcessJournal, timeline: &Timeline<'_>, hazard: &C
         HazardCommand { index: index as u64, label, what }
     };
     let second = hazard.second.and_then(|second| timeline.commands.get(second));
-    let is_transition = second.is_some_and(|executed| matches!(executed.command, Command::Barrier { .. }));
+    let transition = second.and_then(|executed| match executed.command {
+        Command::Barrier { is_subpass: true, .. } => Some("a subpass dependency before the transition"),
+        Command::Barrier { .. } => Some("the barrier of the transition"),
+        _ => None,
+    });
     let (kind, id) = match hazard.resource {
         ResourceId::Buffer(id) => ("buffer", id),
         ResourceId::Image(id) => ("image", id),
@@ -55,8 +59,8 @@ pub fn hazard_line(process: &ProcessJournal, timeline: &Timeline<'_>, hazard: &C
         commands: std::iter::once(hazard.first).chain(hazard.second).map(command).collect(),
         resource,
         bytes: hazard.bytes.map(|(from, to)| [from, to]),
-        missing: describe_missing(hazard, is_transition),
-        fix: barrier_code(hazard, is_transition),
+        missing: describe_missing(hazard, transition.is_some()),
+        fix: barrier_code(hazard, transition),
         is_possible: hazard.is_possible,
         count: hazard.count,
     }
@@ -101,7 +105,7 @@ fn before_stage(hazard: &CommandHazard) -> u64 {
 }
 
 /// Returns the memory barrier between the commands, as C code.
-fn barrier_code(hazard: &CommandHazard, is_transition: bool) -> String {
+fn barrier_code(hazard: &CommandHazard, transition: Option<&str>) -> String {
     if hazard.conflict == Conflict::Host {
         return "wait for the command's fence before the host writes".to_owned();
     }
@@ -118,16 +122,14 @@ fn barrier_code(hazard: &CommandHazard, is_transition: bool) -> String {
         (mask("PIPELINE_STAGE", name_of(&STAGES, side.stage)), mask("ACCESS", access))
     };
     let before = AccessSide { stage: before_stage(hazard), ..hazard.before };
-    if is_transition {
+    if let Some(transition) = transition {
         let (stage, access) = (name_of(&STAGES, before.stage), name_of(&ACCESSES, before.access));
         let access = if access == "NONE" {
             String::new()
         } else {
             format!(", .srcAccessMask |= VK_ACCESS_2_{access}_BIT")
         };
-        return format!(
-            "in the barrier of the transition, .srcStageMask |= VK_PIPELINE_STAGE_2_{stage}_BIT{access}"
-        );
+        return format!("in {transition}, .srcStageMask |= VK_PIPELINE_STAGE_2_{stage}_BIT{access}");
     }
     // A write after a read needs execution order alone.
     let has_access = hazard.conflict != Conflict::WriteAfterRead;

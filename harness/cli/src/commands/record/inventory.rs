@@ -52,6 +52,7 @@ pub fn describe_command(command: &Command, entry: Option<&str>) -> String {
         Command::Barrier { from, to, .. } if is_barrier(command) => {
             format!("barrier from {} to {}", describe_scope(*from), describe_scope(*to))
         }
+        Command::Barrier { is_subpass: true, .. } => "layout transition of a render pass".to_owned(),
         Command::Barrier { .. } => "layout transition".to_owned(),
         Command::Label { name } => format!("label {name}"),
         Command::EndLabel => "end of a label".to_owned(),
@@ -111,13 +112,14 @@ pub fn write_recording(
                     if let Some(kind) = number.and_then(|number| kinds.get_mut(&number)) {
                         kind.dispatches += 1;
                         kind.label = kind.label.take().or_else(|| executed.label.map(str::to_owned));
-                        let all = missing.iter().chain(missing_contents);
-                        let new = all.filter(|input| !kind.missing.contains(*input));
-                        let new: Vec<String> = new.cloned().collect();
-                        kind.missing.extend(new);
+                        for input in missing.iter().chain(missing_contents) {
+                            if !kind.missing.contains(&input.what) {
+                                kind.missing.push(input.what.clone());
+                            }
+                        }
                     }
                 }
-                Command::Other(other) if other.is_partial => {
+                Command::Other(other) if other.unknown.is_some() => {
                     *unrecorded.entry(other.what.clone()).or_default() += 1;
                 }
                 Command::Other(_)

@@ -1,16 +1,17 @@
 //! Judges a recording: every kind of dispatch by its cases, and the order between commands.
 //!
 //! A dispatch without a case is judged by that of an equal dispatch if a taint analysis shows that no contents decide what it
-//! accesses. Everything else that is not judged is counted with the reason.
+//! accesses, or those that do were not written between the two. Everything else that is not judged is counted with the reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
 use ::record::bindings::MemoryBindings;
+use ::record::contents::{ContentVersions, content_versions};
 use ::record::hazard::{ByteRange, ResourceBytes};
 use ::record::hazards::find_hazards;
-use ::record::journal::{Command, DispatchResource, Event, ProcessJournal};
+use ::record::journal::{Command, DispatchResource, Event, MissingInput, ProcessJournal};
 use ::record::redundancy::find_redundant_barriers;
 use ::record::timeline::{Timeline, build_timeline};
 use campaign::contained_path::path_inside;
@@ -40,9 +41,9 @@ type CaseId = (u32, u64);
 /// The recorded inputs of a case.
 struct CaseInputs<'a> {
     /// Missing ones that change what the shader may access.
-    missing: &'a [String],
+    missing: &'a [MissingInput],
     /// Missing contents of resources whose sizes are known.
-    contents: &'a [String],
+    contents: &'a [MissingInput],
     resources: &'a [DispatchResource],
     bindings: &'a MemoryBindings,
 }
@@ -94,7 +95,7 @@ struct CaseAnswer {
 impl CaseAnswer {
     /// Returns true if no contents decide what the shader accesses.
     fn is_fixed(&self) -> bool {
-        self.bytes.as_ref().is_ok_and(|bytes| bytes.is_fixed)
+        self.bytes.as_ref().is_ok_and(AccessedBytes::is_fixed)
     }
 }
 
@@ -215,7 +216,7 @@ fn judge_kind(
         let mut bytes = match inputs::parse_case_file(&text, &read_file) {
             Ok(case) => {
                 if let Some(inputs) = case_inputs.get(&(process, of, number)) {
-                    lacking.extend(inputs.missing.iter().cloned());
+                    lacking.extend(inputs.missing.iter().map(|input| input.what.clone()));
                     lacking.extend(inputs.shared_resources(answer.declared.as_ref(), &case.options.aliases));
                 }
                 let deadline = ends.map(|end| DeadlinePredicate::new(move || Instant::now() >= end));
@@ -225,12 +226,13 @@ fn judge_kind(
         };
         let mut lines: Vec<RaceLine> =
             detector.find_races(&shader, &inputs).into_iter().map(|found| found.line).collect();
-        let is_fixed = bytes.as_ref().is_ok_and(|bytes| bytes.is_fixed);
+        let is_fixed = bytes.as_ref().is_ok_and(AccessedBytes::is_fixed);
         if !lacking.is_empty() && !is_fixed {
             bytes = Err(format!("not recorded: {}", lacking.join(", ")));
         }
         let contents = case_inputs.get(&(process, of, number)).filter(|_| !is_fixed);
-        lacking.extend(contents.into_iter().flat_map(|inputs| inputs.contents).cloned());
+        let contents = contents.into_iter().flat_map(|inputs| inputs.contents);
+        lacking.extend(contents.map(|input| input.what.clone()));
         if !lacking.is_empty() {
             let why = format!("not recorded: {}", lacking.join(", "));
             lines.iter_mut().for_each(|line| withdraw(line, &why));
@@ -284,12 +286,38 @@ struct DispatchAnswers<'a> {
     equal: BTreeMap<(u64, u64), u64>,
     /// Cases whose dispatch was executed more than once.
     repeated: BTreeSet<(u64, u64)>,
+    /// The first execution of each case of this process.
+    executed: BTreeMap<(u64, u64), (usize, &'a [DispatchResource])>,
+    versions: ContentVersions,
 }
 
 impl DispatchAnswers<'_> {
-    /// Returns the case that stands for a dispatch, and true if it is its own; or why there is none.
-    fn case_of(&self, command: &Command) -> Result<(&CaseAnswer, bool), &'static str> {
-        let Command::Dispatch { kind, case, variant, missing, .. } = command else {
+    /// Returns true if an execution of a dispatch has the contents of a case where they decide what it accesses.
+    fn has_contents_of(
+        &self,
+        kind: u64,
+        id: CaseId,
+        answer: &CaseAnswer,
+        (index, resources): (usize, &[DispatchResource]),
+    ) -> bool {
+        let deciding = answer.bytes.as_ref().ok().and_then(|bytes| bytes.deciding.as_ref());
+        let case = self.executed.get(&(kind, id.1)).filter(|_| id.0 == self.process.process);
+        let (Some(deciding), Some((at, recorded))) = (deciding, case) else { return false };
+        let is_deciding = |resource: &&DispatchResource| {
+            resource.set.zip(resource.binding).is_some_and(|place| deciding.contains(&place))
+        };
+        let mut pairs = resources.iter().zip(*recorded).filter(|(one, _)| is_deciding(one));
+        resources.len() == recorded.len()
+            && pairs.all(|(one, other)| {
+                let version =
+                    |index, resource: &DispatchResource| self.versions.get(&(index, resource.id()?));
+                one == other && version(index, one).is_some() && version(index, one) == version(*at, other)
+            })
+    }
+
+    /// Returns the case that stands for an execution of a dispatch, and true if it is its own; or why there is none.
+    fn case_of(&self, index: usize, command: &Command) -> Result<(&CaseAnswer, bool), &'static str> {
+        let Command::Dispatch { kind, case, variant, missing, resources, .. } = command else {
             return Err("not a dispatch");
         };
         let number = self.numbers.get(&(self.process.process, *kind));
@@ -301,33 +329,36 @@ impl DispatchAnswers<'_> {
         let is_repeated = case.is_some_and(|case| self.repeated.contains(&(*kind, case)));
         if let Some(own) = equal.and_then(|case| cases.get(&(self.process.process, case))) {
             // The copy is of the first execution.
-            return match is_repeated && !own.is_fixed() {
-                true => Err("its command buffer was executed again, and contents decide what it accesses"),
-                false => Ok((own, true)),
-            };
+            let is_own = !is_repeated || own.is_fixed();
+            let own_id = (self.process.process, equal.unwrap_or_default());
+            if is_own || self.has_contents_of(*kind, own_id, own, (index, resources)) {
+                return Ok((own, is_own));
+            }
+            return Err("its command buffer was executed again, and contents decide what it accesses");
         }
         if !missing.is_empty() {
             return Err("its descriptors were recorded in part");
         }
-        let mut equal = cases
-            .iter()
-            .filter(|(id, _)| self.variants.get(&(*number, **id)) == Some(variant))
-            .map(|(_, answer)| answer)
-            .peekable();
+        let mut equal =
+            cases.iter().filter(|(id, _)| self.variants.get(&(*number, **id)) == Some(variant)).peekable();
         if equal.peek().is_none() {
             return Err("its push constants or the sizes of its resources were not recorded; try --keep");
         }
-        let shared = equal.find(|answer| answer.is_fixed());
+        let is_equal = |id: CaseId, answer: &CaseAnswer| {
+            answer.is_fixed() || self.has_contents_of(*kind, id, answer, (index, resources))
+        };
+        let shared = equal.find(|(id, answer)| is_equal(**id, answer)).map(|(_, answer)| answer);
         Ok((shared.ok_or("contents that were not recorded decide what it accesses; try --keep")?, false))
     }
 
     /// Returns true if all that a command accesses is recorded.
-    fn has_known_accesses(&self, command: &Command) -> bool {
+    fn has_known_accesses(&self, index: usize, command: &Command) -> bool {
         match command {
             Command::Dispatch { missing, .. } => {
-                missing.is_empty() && self.case_of(command).is_ok_and(|(answer, _)| answer.bytes.is_ok())
+                missing.is_empty()
+                    && self.case_of(index, command).is_ok_and(|(answer, _)| answer.bytes.is_ok())
             }
-            Command::Other(other) => !other.is_partial,
+            Command::Other(other) => other.unknown.is_none(),
             Command::Barrier { .. }
             | Command::SetEvent { .. }
             | Command::Label { .. }
@@ -336,14 +367,14 @@ impl DispatchAnswers<'_> {
     }
 
     /// Returns the bytes of a resource that a dispatch accesses; all that it may access if they are not known.
-    fn bytes_of(&self, command: &Command, resource: &DispatchResource) -> ResourceBytes {
+    fn bytes_of(&self, index: usize, command: &Command, resource: &DispatchResource) -> ResourceBytes {
         let Command::Dispatch { kind, missing, missing_contents, .. } = command else {
             return ResourceBytes::default();
         };
         let place = resource.binding.map(|binding| (resource.set.unwrap_or(0), binding));
-        let known = self.case_of(command).ok().and_then(|(answer, _)| answer.bytes.as_ref().ok());
+        let known = self.case_of(index, command).ok().and_then(|(answer, _)| answer.bytes.as_ref().ok());
         let known =
-            known.filter(|bytes| missing.is_empty() && (missing_contents.is_empty() || bytes.is_fixed));
+            known.filter(|bytes| missing.is_empty() && (missing_contents.is_empty() || bytes.is_fixed()));
         if let Some(bytes) = known {
             let access = match (place, resource.push) {
                 (Some((set, binding)), _) => {
@@ -363,21 +394,31 @@ impl DispatchAnswers<'_> {
             let (reads, writes) = (of_buffer(access.reads), of_buffer(access.writes));
             return ResourceBytes { reads, writes, is_possible: false };
         }
-        let number = self.numbers.get(&(self.process.process, *kind));
-        let declared = number.and_then(|number| self.answers.get(number)?.declared.as_ref());
+        let (may_read, may_write) =
+            possible_accesses((self.process.process, *kind), self.numbers, self.answers, resource);
         let all = vec![(0, u64::MAX)];
-        let (may_read, may_write) = match (declared, place) {
-            (Some(declared), Some(place)) => match declared.get(&place) {
-                Some(may_write) => (true, *may_write),
-                None => (false, false),
-            },
-            _ => (true, true),
-        };
         ResourceBytes {
             reads: if may_read { all.clone() } else { Vec::new() },
-            writes: if may_write && resource.may_write { all } else { Vec::new() },
+            writes: if may_write { all } else { Vec::new() },
             is_possible: true,
         }
+    }
+}
+
+/// Returns whether the entry point of a kind in a process may read a resource, and whether it may write it.
+fn possible_accesses(
+    kind: (u32, u64),
+    numbers: &KindNumbers,
+    answers: &BTreeMap<u64, KindAnswer>,
+    resource: &DispatchResource,
+) -> (bool, bool) {
+    let declared = numbers.get(&kind).and_then(|number| answers.get(number)?.declared.as_ref());
+    match declared.zip(resource.set.zip(resource.binding)) {
+        Some((declared, place)) => match declared.get(&place) {
+            Some(may_write) => (true, *may_write && resource.may_write),
+            None => (false, false),
+        },
+        None => (true, resource.may_write),
     }
 }
 
@@ -396,23 +437,44 @@ fn judge_commands(
             Event::Case { kind, case, equal, .. } if *equal != 0 => Some(((*kind, *case), *equal)),
             _ => None,
         });
-        let (mut seen, mut repeated) = (BTreeSet::new(), BTreeSet::new());
-        for executed in &timeline.commands {
-            if let Command::Dispatch { kind, case: Some(case), .. } = executed.command
-                && !seen.insert((*kind, *case))
-            {
-                repeated.insert((*kind, *case));
+        let (mut first, mut repeated) = (BTreeMap::new(), BTreeSet::new());
+        for (index, executed) in timeline.commands.iter().enumerate() {
+            if let Command::Dispatch { kind, case: Some(case), resources, .. } = executed.command {
+                let known = *first.entry((*kind, *case)).or_insert((index, &resources[..]));
+                repeated.extend((known.0 != index).then_some((*kind, *case)));
             }
         }
-        let equal = equal.collect();
-        let variants = &variants;
-        let chosen = DispatchAnswers { process, numbers: &numbers, answers, variants, equal, repeated };
+        let may_write = |command: &Command, resource: Option<&DispatchResource>| {
+            let Command::Dispatch { kind, .. } = command else { return true };
+            let kind = (process.process, *kind);
+            match resource {
+                Some(resource) => possible_accesses(kind, &numbers, answers, resource).1,
+                // Behind addresses in memory, for example.
+                None => {
+                    let answer = numbers.get(&kind).and_then(|number| answers.get(number));
+                    answer.is_none_or(|answer| answer.cases.values().all(|case| case.bytes.is_err()))
+                }
+            }
+        };
+        let chosen = DispatchAnswers {
+            process,
+            numbers: &numbers,
+            answers,
+            variants: &variants,
+            equal: equal.collect(),
+            repeated,
+            executed: first,
+            versions: content_versions(&timeline, &process.events, may_write),
+        };
         count_commands(process, &timeline, &chosen, &mut judgement, &mut unjudged);
-        let bytes_of = |command: &Command, resource: &DispatchResource| chosen.bytes_of(command, resource);
+        let bytes_of = |index: usize, command: &Command, resource: &DispatchResource| {
+            chosen.bytes_of(index, command, resource)
+        };
         let hazards = find_hazards(&timeline, &process.events, bytes_of);
         lines.extend(hazards.iter().map(|hazard| hazard_line(process, &timeline, hazard)));
         // An access that is not known may need any barrier.
-        if timeline.commands.iter().all(|executed| chosen.has_known_accesses(executed.command)) {
+        let mut executions = timeline.commands.iter().enumerate();
+        if executions.all(|(index, executed)| chosen.has_known_accesses(index, executed.command)) {
             let barriers = find_redundant_barriers(&timeline, &process.events, bytes_of);
             let redundant = barriers.redundant.iter().map(|one| redundant_line(process, &timeline, *one));
             judgement.redundant_barriers.extend(redundant);
@@ -458,9 +520,9 @@ fn count_commands(
         });
         entry.count += 1;
     };
-    for (index, executed) in (0..).zip(&timeline.commands) {
+    for (index, executed) in timeline.commands.iter().enumerate() {
         let why = match executed.command {
-            Command::Dispatch { .. } => match chosen.case_of(executed.command) {
+            Command::Dispatch { .. } => match chosen.case_of(index, executed.command) {
                 Err(why) => Some(why.to_owned()),
                 Ok((answer, is_own)) => {
                     let why = answer.undecided.clone();
@@ -470,10 +532,7 @@ fn count_commands(
                     why
                 }
             },
-            Command::Other(other) if other.is_partial => {
-                Some("what it accesses in memory is not computed".to_owned())
-            }
-            Command::Other(_) => None,
+            Command::Other(other) => other.unknown.clone(),
             Command::Barrier { .. }
             | Command::SetEvent { .. }
             | Command::Label { .. }
@@ -489,7 +548,7 @@ fn count_commands(
             }
             Some(why) => {
                 let entry = entry_of(process, executed.command);
-                add(describe_command(executed.command, entry), &why, Some(index));
+                add(describe_command(executed.command, entry), &why, Some(index as u64));
             }
         }
     }

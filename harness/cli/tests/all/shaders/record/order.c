@@ -3,7 +3,7 @@
  *
  * Commands: ab, bc, ... dispatches that read the first buffer and write the second (ab+: from word 16 on), fill-X, copy-XY, indirect-XY
  * (the grid is in X), read-X and write-X (copies of an image to and from buffer X), clear and pass (of that image), draw-X and index-X (a
- * pass with vertices or indices in X), show-X and store-X (with a fragment shader that reads or writes X), alias-X (a copy of buffer X to an
+ * pass with vertices or indices in X), show-X, store-X and sum-X (with a fragment shader that reads X, writes it, or adds to it), alias-X (a copy of buffer X to an
  * image with the memory of b). a, b and c are three buffers; d has the memory of b. The modules of a draw are next to the first one.
  *
  * Orders: none, submit (two submissions), semaphore, fence, host (the host writes a before it waits), fence-host (and after it),
@@ -23,7 +23,7 @@
 static VkBuffer buffers[4];
 static VkDescriptorSet sets[4][4];
 static VkPipelineLayout layout;
-static VkPipeline pipeline, draws[2];
+static VkPipeline pipeline, draws[3];
 static VkImage image, alias;
 static VkRenderPass pass;
 static VkFramebuffer framebuffer;
@@ -32,9 +32,9 @@ static VkImageLayout image_layout = VK_IMAGE_LAYOUT_GENERAL;
 static const VkImageSubresourceRange whole = { VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1 };
 
 static void record_draw(VkCommandBuffer commands, const char *command, int used) {
-    int is_store = strncmp(command, "store", 5) == 0, is_show = strncmp(command, "show", 4) == 0, has_indices = command[0] == 'i';
+    int is_sum = strncmp(command, "sum", 3) == 0, is_store = is_sum || strncmp(command, "store", 5) == 0, is_show = strncmp(command, "show", 4) == 0, has_indices = command[0] == 'i';
     VkDeviceSize start = 0;
-    vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, draws[is_store]);
+    vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, draws[is_store + is_sum]);
     vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, layout, 0, 1, &sets[is_show ? used : 2][is_store ? used : 2], 0, NULL);
     vkCmdBindVertexBuffers(commands, 0, 1, &buffers[command[0] == 'd' ? used : 2], &start);
     if (has_indices) vkCmdBindIndexBuffer(commands, buffers[used], 0, VK_INDEX_TYPE_UINT32);
@@ -145,9 +145,10 @@ static void create_draws(VkDevice device, const char *first) {
     VkGraphicsPipelineCreateInfo info = { VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO, .stageCount = 2, .pStages = stages, .pVertexInputState = &input,
         .pInputAssemblyState = &assembly, .pViewportState = &viewports, .pRasterizationState = &rasterization, .pMultisampleState = &samples,
         .pColorBlendState = &blend, .layout = layout, .renderPass = pass };
-    for (int is_store = 0; is_store < 2; is_store++) {
-        stages[1].module = load_module(device, first, is_store ? ".frag1" : ".frag0");
-        CHECK(vkCreateGraphicsPipelines(device, VK_NULL_HANDLE, 1, &info, NULL, &draws[is_store]));
+    static const char *const FRAGMENTS[3] = { ".frag0", ".frag1", ".frag2" };
+    for (int mode = 0; mode < 3; mode++) {
+        stages[1].module = load_module(device, first, FRAGMENTS[mode]);
+        CHECK(vkCreateGraphicsPipelines(device, VK_NULL_HANDLE, 1, &info, NULL, &draws[mode]));
     }
 }
 
