@@ -7,7 +7,8 @@ use crate::cat::{self, BaseProvider, CatValue, CompiledModel};
 use crate::matrix::Matrix;
 use crate::skeleton::{FinalValueSource, Skeleton, Tags};
 use crate::valuation::{
-    ReadValues, Valuation, ValueDomain, enumerate_valuations, final_value, satisfies_constraints,
+    ReadValues, Valuation, ValueDomain, enumerate_valuations, final_value, has_independent_values,
+    satisfies_constraints,
 };
 use solver::BudgetTracker;
 
@@ -86,18 +87,46 @@ pub(crate) enum EnumerationEnd {
 pub(crate) struct EnumerationBounds<'a> {
     pub(crate) remaining: u64,
     pub(crate) tracker: &'a BudgetTracker<'a>,
-    /// True to visit only candidates with self-dependent values, false to visit only the others.
-    pub(crate) thin_air: bool,
+    /// True if values may depend on themselves.
+    pub(crate) allows_thin_air: bool,
     pub(crate) domain: &'a ValueDomain<'a>,
 }
 
-/// Visits the candidates of an event structure with a wanted outcome, until `visit` returns false.
-pub(crate) fn for_each_candidate<E>(
+/// Receives a candidate of an event structure; returns false to end the enumeration.
+pub(crate) type CandidateVisitor<'v> =
+    dyn FnMut(&Skeleton, CandidateExecution) -> Result<bool, PredictError> + 'v;
+
+/// Visits the candidates of event structures with a wanted outcome, until `visit` returns false. Candidates with
+/// self-dependent values come last.
+pub(crate) fn for_each_candidate<'s>(
+    skeletons: impl Iterator<Item = &'s Skeleton> + Clone,
+    mut bounds: EnumerationBounds<'_>,
+    is_relevant: &dyn Fn(&Outcome) -> bool,
+    visit: &mut CandidateVisitor<'_>,
+) -> Result<EnumerationEnd, PredictError> {
+    let passes: &[bool] = if bounds.allows_thin_air { &[false, true] } else { &[false] };
+    for thin_air in passes {
+        for skeleton in skeletons.clone() {
+            if *thin_air && has_independent_values(skeleton) {
+                continue;
+            }
+            match visit_candidates(skeleton, *thin_air, &mut bounds, is_relevant, visit)? {
+                EnumerationEnd::Exhausted => {}
+                end => return Ok(end),
+            }
+        }
+    }
+    Ok(EnumerationEnd::Exhausted)
+}
+
+/// Visits the candidates of one event structure with self-dependent values, or only the others.
+fn visit_candidates(
     skeleton: &Skeleton,
+    thin_air: bool,
     bounds: &mut EnumerationBounds<'_>,
     is_relevant: &dyn Fn(&Outcome) -> bool,
-    visit: &mut dyn FnMut(CandidateExecution) -> Result<bool, E>,
-) -> Result<EnumerationEnd, E> {
+    visit: &mut CandidateVisitor<'_>,
+) -> Result<EnumerationEnd, PredictError> {
     let n = skeleton.len();
     let reads: Vec<usize> = (0..n).filter(|&e| skeleton.events[e].tags.has(Tags::R)).collect();
     let sources: Vec<Vec<usize>> = reads.iter().map(|&read| skeleton.candidate_writes(read)).collect();
@@ -118,11 +147,9 @@ pub(crate) fn for_each_candidate<E>(
         for ((read, choices), index) in reads.iter().zip(&sources).zip(&chosen) {
             rf[*read] = u16::try_from(choices[*index]).ok();
         }
-        for Valuation { values, thin_air } in
-            enumerate_valuations(skeleton, &rf, bounds.thin_air, bounds.domain)
-        {
-            // Guessed values have a separate pass.
-            if bounds.thin_air != thin_air || !satisfies_constraints(skeleton, &values) {
+        let valuations = enumerate_valuations(skeleton, &rf, thin_air, bounds.domain).into_iter();
+        for Valuation { values, .. } in valuations.filter(|found| found.thin_air == thin_air) {
+            if !satisfies_constraints(skeleton, &values) {
                 continue;
             }
             if has_only_expressions && !is_relevant(&evaluate_outcome(skeleton, &values, &[])) {
@@ -138,7 +165,7 @@ pub(crate) fn for_each_candidate<E>(
                     bounds.remaining -= 1;
                     let (rf, co, values) = (rf.clone(), orders.clone(), values.clone());
                     let candidate = CandidateExecution { rf, co, values, thin_air, outcome };
-                    if !visit(candidate)? {
+                    if !visit(skeleton, candidate)? {
                         return Ok(EnumerationEnd::Stopped);
                     }
                 }

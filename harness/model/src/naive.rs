@@ -201,17 +201,10 @@ fn for_each_execution(
     visit: &mut dyn FnMut(&Skeleton, &CandidateExecution) -> Result<(), PredictError>,
 ) -> Result<bool, PredictError> {
     let (tracker, domain) = (BudgetTracker::new(Budget::UNLIMITED), ValueDomain::new(test));
-    let mut bounds =
-        EnumerationBounds { remaining: limit, tracker: &tracker, thin_air: false, domain: &domain };
-    for skeleton in collect_skeletons(test, semantic, unroll)? {
-        for thin_air in [false, true].into_iter().filter(|thin_air| !thin_air || semantic.allows_thin_air) {
-            bounds.thin_air = thin_air;
-            let mut each = |candidate| visit(&skeleton, &candidate).map(|()| true);
-            if for_each_candidate(&skeleton, &mut bounds, &|_| true, &mut each)? != EnumerationEnd::Exhausted
-            {
-                return Ok(false);
-            }
-        }
-    }
-    Ok(true)
+    let skeletons = collect_skeletons(test, semantic, unroll)?;
+    let allows_thin_air = semantic.allows_thin_air;
+    let bounds = EnumerationBounds { remaining: limit, tracker: &tracker, allows_thin_air, domain: &domain };
+    let mut each = |skeleton: &Skeleton, candidate| visit(skeleton, &candidate).map(|()| true);
+    let end = for_each_candidate(skeletons.iter(), bounds, &|_| true, &mut each)?;
+    Ok(end == EnumerationEnd::Exhausted)
 }

@@ -3,7 +3,7 @@
 use litmus::Test;
 
 use crate::combinations::collect_skeletons;
-use crate::matrix::{Matrix, with_smallest_matrix};
+use crate::matrix::with_smallest_matrix;
 use crate::prepared::PreparedPlan;
 use crate::search::{SkeletonSearch, StaticBounds};
 use crate::skeleton::Skeleton;
@@ -67,14 +67,8 @@ fn is_satisfiable(
     plan: &PreparedPlan,
     tracker: &BudgetTracker<'_>,
 ) -> Result<Option<bool>, PredictError> {
-    with_smallest_matrix!(skeleton.len(), M => search_with_matrix::<M>(skeleton, plan, tracker))
-}
-
-fn search_with_matrix<M: Matrix>(
-    skeleton: &Skeleton,
-    plan: &PreparedPlan,
-    tracker: &BudgetTracker<'_>,
-) -> Result<Option<bool>, PredictError> {
-    let static_bounds = StaticBounds::<M>::new(skeleton, plan, None)?;
-    Ok(SkeletonSearch::new(skeleton, plan, &static_bounds, tracker).is_satisfiable())
+    with_smallest_matrix!(skeleton.len(), M => {
+        let static_bounds = StaticBounds::<M>::new(skeleton, plan, None)?;
+        Ok(SkeletonSearch::new(skeleton, plan, &static_bounds, tracker).is_satisfiable())
+    })
 }

@@ -1,11 +1,24 @@
 //! Questions about a circuit: gates get clauses when a question first depends on them.
+//!
+//! The solver is batsat, an incremental MiniSat port. It is deterministic: its decisions depend only on the clauses.
 
-use batsat::Lit;
+use batsat::{Callbacks, Lit, Solver, SolverInterface, SolverOpts, lbool};
 
 use crate::bit_vector::BitVector;
 use crate::budget::BudgetTracker;
 use crate::circuit::{Bit, Circuit, Gate};
-use crate::sat::SatSolver;
+
+/// Number of defined variables that take about as long as one decision.
+const DEFINED_VARIABLES_PER_STEP: u32 = 8;
+
+/// Spends one step of the budget per decision of the solver.
+struct BudgetCallbacks<'a>(&'a BudgetTracker<'a>);
+
+impl Callbacks for BudgetCallbacks<'_> {
+    fn stop(&self) -> bool {
+        self.0.spend(1)
+    }
+}
 
 /// A circuit with a solver. Requirements persist; assumptions hold for one call.
 ///
@@ -13,7 +26,9 @@ use crate::sat::SatSolver;
 pub struct CircuitSolver<'a> {
     /// The circuit, which may grow between two calls.
     pub circuit: Circuit,
-    solver: SatSolver<'a>,
+    solver: Solver<BudgetCallbacks<'a>>,
+    tracker: &'a BudgetTracker<'a>,
+    clause_buffer: Vec<Lit>,
     /// The literal that is true.
     truth: Lit,
     /// The literal of each node that has clauses.
@@ -23,10 +38,12 @@ pub struct CircuitSolver<'a> {
 impl<'a> CircuitSolver<'a> {
     /// Returns an empty circuit without requirements, whose inputs and decisions cost a step each.
     pub fn new(tracker: &'a BudgetTracker<'a>) -> CircuitSolver<'a> {
-        let mut solver = SatSolver::new(tracker);
-        let truth = solver.new_variable();
-        solver.add_clause(&[truth]);
-        CircuitSolver { circuit: Circuit::default(), solver, truth, literals: vec![Some(truth)] }
+        let mut solver = Solver::new(SolverOpts::default(), BudgetCallbacks(tracker));
+        let truth = Lit::new(solver.new_var_default(), true);
+        tracker.spend(1);
+        solver.add_clause_reuse(&mut vec![truth]);
+        let (clause_buffer, literals) = (Vec::new(), vec![Some(truth)]);
+        CircuitSolver { circuit: Circuit::default(), solver, tracker, clause_buffer, truth, literals }
     }
 
     /// Requires that at least one bit holds in every further answer.
@@ -36,7 +53,7 @@ impl<'a> CircuitSolver<'a> {
         }
         let clause: Vec<Lit> =
             bits.iter().filter(|bit| **bit != Bit::FALSE).map(|bit| self.literal(*bit)).collect();
-        self.solver.add_clause(&clause);
+        add_clause(&mut self.solver, &mut self.clause_buffer, &clause);
     }
 
     /// Requires that this bit holds in every further answer.
@@ -47,7 +64,8 @@ impl<'a> CircuitSolver<'a> {
     /// Decides whether the requirements and these bits can hold together; `None` if the budget ended first.
     pub fn solve(&mut self, assumptions: &[Bit]) -> Option<bool> {
         let assumptions: Vec<Lit> = assumptions.iter().map(|bit| self.literal(*bit)).collect();
-        self.solver.solve(&assumptions)
+        let answer = self.solver.solve_limited(&assumptions);
+        (answer == lbool::TRUE || answer == lbool::FALSE).then_some(answer == lbool::TRUE)
     }
 
     /// Returns the values of all nodes in the model of the last satisfiable call.
@@ -55,14 +73,15 @@ impl<'a> CircuitSolver<'a> {
     /// Inputs that no question depended on are false.
     pub fn assignment(&self) -> Assignment {
         let holds = |node: usize| {
-            self.literals.get(node).copied().flatten().is_some_and(|literal| self.solver.holds(literal))
+            let literal = self.literals.get(node).copied().flatten();
+            literal.is_some_and(|literal| self.solver.value_lit(literal) == lbool::TRUE)
         };
         Assignment { values: self.circuit.evaluate(holds) }
     }
 
     /// Returns true if the budget is exhausted.
     pub fn is_exhausted(&self) -> bool {
-        self.solver.is_exhausted()
+        self.tracker.is_exhausted()
     }
 
     /// Returns the literal of a bit; adds the clauses of the gates that it depends on.
@@ -99,17 +118,19 @@ impl<'a> CircuitSolver<'a> {
 
     /// Adds the variable of a node and the clauses that define it; its operands have literals.
     fn define(&mut self, node: usize, operands: &[Bit]) {
-        let whole = match self.circuit.gate(node) {
-            Gate::Input => self.solver.new_variable(),
-            _ => self.solver.new_defined_variable(),
-        };
+        // An input costs a step, a defined variable a fraction of one.
+        let variable = self.solver.new_var_default();
+        let is_input = matches!(self.circuit.gate(node), Gate::Input);
+        let is_step = is_input || variable.idx().is_multiple_of(DEFINED_VARIABLES_PER_STEP);
+        self.tracker.spend(u64::from(is_step));
+        let whole = Lit::new(variable, true);
         self.literals[node] = Some(whole);
         let operands: Vec<Lit> = operands.iter().map(|bit| self.known_literal(*bit)).collect();
-        let solver = &mut self.solver;
+        let mut add = |clause: &[Lit]| add_clause(&mut self.solver, &mut self.clause_buffer, clause);
         match (self.circuit.gate(node), operands.as_slice()) {
             (Gate::Xor(..), &[a, b]) => {
                 for clause in [[!whole, a, b], [!whole, !a, !b], [whole, !a, b], [whole, a, !b]] {
-                    solver.add_clause(&clause);
+                    add(&clause);
                 }
             }
             (Gate::IfThenElse(..), &[condition, then, otherwise]) => {
@@ -122,17 +143,24 @@ impl<'a> CircuitSolver<'a> {
                     [!then, !otherwise, whole],
                     [then, otherwise, !whole],
                 ] {
-                    solver.add_clause(&clause);
+                    add(&clause);
                 }
             }
             (Gate::And(_), operands) => {
-                operands.iter().for_each(|operand| solver.add_clause(&[!whole, *operand]));
+                operands.iter().for_each(|operand| add(&[!whole, *operand]));
                 let clause: Vec<Lit> = operands.iter().map(|operand| !*operand).chain([whole]).collect();
-                solver.add_clause(&clause);
+                add(&clause);
             }
             (Gate::True | Gate::Input | Gate::Xor(..) | Gate::IfThenElse(..), _) => {}
         }
     }
+}
+
+/// Adds a clause: at least one of the literals holds.
+fn add_clause(solver: &mut Solver<BudgetCallbacks<'_>>, buffer: &mut Vec<Lit>, literals: &[Lit]) {
+    buffer.clear();
+    buffer.extend(literals);
+    solver.add_clause_reuse(buffer);
 }
 
 /// The values of a circuit's nodes.

@@ -31,7 +31,6 @@ mod bit_vector;
 mod budget;
 mod circuit;
 mod circuit_solver;
-mod sat;
 
 pub use bit_vector::{BitVector, MAX_CASES, ShiftKind};
 pub use budget::{Budget, BudgetTracker, STOP_POLL_INTERVAL};

@@ -28,6 +28,13 @@ struct NamedNode<'a> {
     clauses: &'a [String],
 }
 
+/// A pair of a node.
+struct OperandPair {
+    node: NodeId,
+    from: usize,
+    to: usize,
+}
+
 /// Derives pairs of one evaluated execution.
 pub(super) struct EdgeDeriver<'a, M: Matrix> {
     plan: &'a CompiledModel,
@@ -99,52 +106,51 @@ impl<'a, M: Matrix> EdgeDeriver<'a, M> {
             PlanNode::BaseRelation(base) => {
                 u32::from(from != to && !FILTER_RELATIONS.contains(&self.plan.name_text(base.name)))
             }
-            PlanNode::Union(..) => {
-                let best = self.cheapest_alternative(node, from, to);
-                best.map_or(0, |best| self.derivation_cost(best, from, to))
-            }
-            PlanNode::Intersection(_, left, right) => {
-                self.derivation_cost(left, from, to).saturating_add(self.derivation_cost(right, from, to))
-            }
-            PlanNode::Difference(_, inner, _)
-            | PlanNode::RestrictRows(_, inner)
-            | PlanNode::RestrictColumns(inner, _)
-            | PlanNode::Immediate(inner) => self.derivation_cost(inner, from, to),
-            PlanNode::Inverse(inner) => self.derivation_cost(inner, to, from),
-            PlanNode::Sequence(left, right) => {
-                let middle = self.cheapest_middle(left, right, from, to);
-                middle.map_or(0, |middle| {
-                    self.derivation_cost(left, from, middle)
-                        .saturating_add(self.derivation_cost(right, middle, to))
-                })
-            }
-            PlanNode::Star(_) | PlanNode::Optional(_) if from == to => 0,
-            PlanNode::Optional(inner) => self.derivation_cost(inner, from, to),
-            PlanNode::Plus(inner) | PlanNode::Star(inner) => {
-                let path = self.relation_at(inner).and_then(|relation| relation.shortest_path(from, to));
-                path.unwrap_or_default().windows(2).fold(0, |sum: u32, step| {
-                    sum.saturating_add(self.derivation_cost(inner, step[0], step[1]))
-                })
-            }
-            PlanNode::Recursive { group, index, .. } => {
-                if self.recursions >= MAX_RECURSIONS {
-                    // Not stored: the cost is unknown, not large, and may be found from elsewhere.
-                    return INCOMPLETE_COST;
-                }
-                self.recursions += 1;
-                let body = self.recursive_body(group.0, index);
-                let cost = body.map_or(1, |body| self.derivation_cost(body, from, to));
-                self.recursions -= 1;
+            // Not stored: the cost is unknown, not large, and may be found from elsewhere.
+            PlanNode::Recursive { .. } if self.recursions >= MAX_RECURSIONS => return INCOMPLETE_COST,
+            of => {
+                let unfolds = usize::from(matches!(of, PlanNode::Recursive { .. }));
+                self.recursions += unfolds;
+                let operands = self.justifying_pairs(node, from, to).into_iter();
+                let cost = operands
+                    .map(|pair| self.derivation_cost(pair.node, pair.from, pair.to))
+                    .fold(0, u32::saturating_add);
+                self.recursions -= unfolds;
                 cost
             }
-            _ => 0,
         };
         self.costs.insert((node, from, to), cost);
         cost
     }
 
-    fn recursive_body(&self, group: u32, index: u32) -> Option<NodeId> {
-        self.plan.groups.get(group as usize)?.bodies.get(index as usize).copied()
+    /// Returns the pairs of operands that a pair of a node follows from: those of the cheapest derivation.
+    fn justifying_pairs(&mut self, node: NodeId, from: usize, to: usize) -> Vec<OperandPair> {
+        let pair = |node, from, to| OperandPair { node, from, to };
+        let same = |node| vec![pair(node, from, to)];
+        match self.plan.node_at(node) {
+            PlanNode::Union(..) => self.cheapest_alternative(node, from, to).map_or(Vec::new(), same),
+            PlanNode::Intersection(_, left, right) => vec![pair(left, from, to), pair(right, from, to)],
+            PlanNode::Star(_) | PlanNode::Optional(_) if from == to => Vec::new(),
+            PlanNode::Difference(_, inner, _)
+            | PlanNode::RestrictRows(_, inner)
+            | PlanNode::RestrictColumns(inner, _)
+            | PlanNode::Immediate(inner)
+            | PlanNode::Optional(inner) => same(inner),
+            PlanNode::Inverse(inner) => vec![pair(inner, to, from)],
+            PlanNode::Sequence(left, right) => match self.cheapest_middle(left, right, from, to) {
+                Some(middle) => vec![pair(left, from, middle), pair(right, middle, to)],
+                None => Vec::new(),
+            },
+            PlanNode::Plus(inner) | PlanNode::Star(inner) => {
+                let path = self.relation_at(inner).and_then(|relation| relation.shortest_path(from, to));
+                path.unwrap_or_default().windows(2).map(|step| pair(inner, step[0], step[1])).collect()
+            }
+            PlanNode::Recursive { group, index, .. } => {
+                let bodies = self.plan.groups.get(group.0 as usize).map(|group| &group.bodies);
+                bodies.and_then(|bodies| bodies.get(index as usize).copied()).map_or(Vec::new(), same)
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Returns the cheapest satisfied alternative of a union; nested unions are flattened.
@@ -270,12 +276,6 @@ impl<'a, M: Matrix> EdgeDeriver<'a, M> {
     /// Returns the single operand that justifies the pair, if the node is a choice or a filter.
     fn sole_operand(&mut self, node: NodeId, from: usize, to: usize) -> Option<NodeId> {
         match self.plan.node_at(node) {
-            PlanNode::Union(..) => self.cheapest_alternative(node, from, to),
-            PlanNode::Difference(_, inner, _)
-            | PlanNode::RestrictRows(_, inner)
-            | PlanNode::RestrictColumns(inner, _)
-            | PlanNode::Immediate(inner)
-            | PlanNode::Optional(inner) => Some(inner),
             PlanNode::Intersection(_, left, right) => {
                 // A part of cost 0 is only a filter.
                 match (self.derivation_cost(left, from, to), self.derivation_cost(right, from, to)) {
@@ -284,41 +284,23 @@ impl<'a, M: Matrix> EdgeDeriver<'a, M> {
                     _ => None,
                 }
             }
-            PlanNode::Recursive { group, index, .. } => self.recursive_body(group.0, index),
-            _ => None,
+            PlanNode::Inverse(_) | PlanNode::Sequence(..) | PlanNode::Plus(_) | PlanNode::Star(_) => None,
+            _ => self.justifying_pairs(node, from, to).first().map(|pair| pair.node),
         }
     }
 
     /// Derives the operands of a node's pair.
     fn derive_operands(&mut self, node: NodeId, from: usize, to: usize, depth: usize) -> Vec<ExplainedEdge> {
-        match self.plan.node_at(node) {
-            PlanNode::BaseRelation(base) => vec![leaf_edge(self.plan.name_text(base.name), from, to)],
-            PlanNode::Intersection(_, left, right) => {
-                let mut edges = self.build_edges(left, from, to, depth);
-                edges.extend(self.build_edges(right, from, to, depth));
-                edges
+        let depth = match self.plan.node_at(node) {
+            PlanNode::BaseRelation(base) => {
+                return vec![leaf_edge(self.plan.name_text(base.name), from, to)];
             }
-            PlanNode::Sequence(left, right) => {
-                let Some(middle) = self.cheapest_middle(left, right, from, to) else { return Vec::new() };
-                let mut edges = self.build_edges(left, from, middle, depth);
-                edges.extend(self.build_edges(right, middle, to, depth));
-                edges
-            }
-            PlanNode::Inverse(inner) => self.build_edges(inner, to, from, depth),
-            PlanNode::Recursive { group, index, .. } => match (self.recursive_body(group.0, index), depth) {
-                (Some(body), 1..) => self.build_edges(body, from, to, depth - 1),
-                _ => Vec::new(),
-            },
-            PlanNode::Plus(inner) | PlanNode::Star(inner) => {
-                let path = self.relation_at(inner).and_then(|relation| relation.shortest_path(from, to));
-                let steps = path.unwrap_or_default();
-                steps.windows(2).flat_map(|step| self.build_edges(inner, step[0], step[1], depth)).collect()
-            }
-            _ => match self.sole_operand(node, from, to) {
-                Some(inner) => self.build_edges(inner, from, to, depth),
-                None => Vec::new(),
-            },
-        }
+            PlanNode::Recursive { .. } if depth == 0 => return Vec::new(),
+            PlanNode::Recursive { .. } => depth - 1,
+            _ => depth,
+        };
+        let operands = self.justifying_pairs(node, from, to).into_iter();
+        operands.flat_map(|pair| self.build_edges(pair.node, pair.from, pair.to, depth)).collect()
     }
 
     fn name_text(&self, named: &NamedNode<'a>) -> String {

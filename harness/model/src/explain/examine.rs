@@ -1,6 +1,5 @@
 //! Searches for the execution that an explanation shows, and describes it.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use litmus::{Condition, Outcome, Test};
@@ -13,7 +12,8 @@ use super::{
     UninitialisedRead,
 };
 use crate::candidate::{
-    CandidateExecution, EnumerationBounds, EnumerationEnd, for_each_candidate, passes_filter,
+    CandidateExecution, CandidateVisitor, EnumerationBounds, EnumerationEnd, for_each_candidate,
+    passes_filter,
 };
 use crate::cat::source::text_of;
 use crate::cat::{self, Axiom, AxiomKind, CompiledModel, NodeId, PlanNode};
@@ -21,7 +21,7 @@ use crate::combinations::collect_skeletons;
 use crate::flags::Flags;
 use crate::matrix::{Bits, Matrix, with_smallest_matrix};
 use crate::skeleton::{Skeleton, Tags};
-use crate::valuation::{ValueDomain, has_independent_values};
+use crate::valuation::ValueDomain;
 use crate::{Model, PredictError};
 use solver::BudgetTracker;
 
@@ -48,10 +48,6 @@ struct ExaminedCandidate {
     /// Length of the shortest violation of an axiom.
     shortest_violation: usize,
 }
-
-/// Callback on a candidate, which returns whether to continue.
-type CandidateVisitor<'a> =
-    dyn FnMut(&Skeleton, CandidateExecution) -> Result<ControlFlow<()>, PredictError> + 'a;
 
 impl<'a> ExecutionSearch<'a> {
     pub(super) fn new(
@@ -80,28 +76,14 @@ impl<'a> ExecutionSearch<'a> {
         is_relevant: &dyn Fn(&Outcome) -> bool,
         visit: &mut CandidateVisitor<'_>,
     ) -> Result<EnumerationEnd, PredictError> {
-        let mut bounds = EnumerationBounds {
+        let bounds = EnumerationBounds {
             remaining: self.options.max_candidates,
             tracker: self.tracker,
-            thin_air: false,
+            allows_thin_air: self.allows_thin_air,
             domain: &self.domain,
         };
-        // Enumerate thin-air values last, so that a witness avoids them if possible.
-        let passes: &[bool] = if self.allows_thin_air { &[false, true] } else { &[false] };
-        for thin_air in passes {
-            bounds.thin_air = *thin_air;
-            for skeleton in self.skeletons.iter().filter(|skeleton| skeleton.terminated || !terminated) {
-                if *thin_air && has_independent_values(skeleton) {
-                    continue;
-                }
-                let mut each = |candidate| Ok(visit(skeleton, candidate)?.is_continue());
-                match for_each_candidate(skeleton, &mut bounds, is_relevant, &mut each)? {
-                    EnumerationEnd::Exhausted => {}
-                    end => return Ok(end),
-                }
-            }
-        }
-        Ok(EnumerationEnd::Exhausted)
+        let skeletons = self.skeletons.iter().filter(|skeleton| skeleton.terminated || !terminated);
+        for_each_candidate(skeletons, bounds, is_relevant, visit)
     }
 
     /// Returns the predicate that an outcome meets the condition and the filter.
@@ -127,14 +109,14 @@ impl<'a> ExecutionSearch<'a> {
             let examined = self.examine_candidate(skeleton, &candidate)?;
             let Some(first) = examined.broken_axioms.first().copied() else {
                 witness = Some(self.describe_execution(skeleton, &candidate, None)?.0);
-                return Ok(ControlFlow::Break(()));
+                return Ok(false);
             };
             // Nearest to consistent: fewest broken axioms, then the shortest violation.
             let distance = (examined.broken_axioms.len(), examined.shortest_violation);
             if closest.as_ref().is_none_or(|(known, ..)| distance < *known) {
                 closest = Some((distance, first, skeleton.clone(), candidate));
             }
-            Ok(ControlFlow::Continue(()))
+            Ok(true)
         })?;
         if witness.is_some() || verdict == Some(true) {
             return Ok(ExplanationAnswer::Allowed { witness });
@@ -180,14 +162,14 @@ impl<'a> ExecutionSearch<'a> {
         let end = self.visit_candidates(true, &shows_condition, &mut |skeleton, candidate| {
             let examined = self.examine_candidate(skeleton, &candidate)?;
             if !examined.broken_axioms.is_empty() {
-                return Ok(ControlFlow::Continue(()));
+                return Ok(true);
             }
             // One more than requested: these are not all.
             if found.len() == max_executions {
-                return Ok(ControlFlow::Break(()));
+                return Ok(false);
             }
             found.push((self.describe_execution(skeleton, &candidate, None)?.0, examined.flags.has_race()));
-            Ok(ControlFlow::Continue(()))
+            Ok(true)
         })?;
         Ok((found, end == EnumerationEnd::Exhausted))
     }
@@ -238,10 +220,10 @@ impl<'a> ExecutionSearch<'a> {
         self.visit_candidates(terminated, is_relevant, &mut |skeleton, candidate| {
             let examined = self.examine_candidate(skeleton, &candidate)?;
             if !examined.broken_axioms.is_empty() || !has_flags(&examined.flags) {
-                return Ok(ControlFlow::Continue(()));
+                return Ok(true);
             }
             found = Some((skeleton.clone(), candidate));
-            Ok(ControlFlow::Break(()))
+            Ok(false)
         })?;
         Ok(found)
     }

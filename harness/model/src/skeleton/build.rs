@@ -406,10 +406,7 @@ impl<'t> Builder<'t> {
                 if let Some(barrier) = control_barrier_at(self.test, thread, step.instruction) {
                     let (instruction, occurrence) = (step.instruction, step.occurrence);
                     self.arrivals.push(Arrival { event: here, thread, instruction, barrier, occurrence });
-                    match &barrier.semantics {
-                        Some(semantics) => event.add_fence_tags(barrier.memory_scope, semantics),
-                        None => event.tags.add_scope(barrier.memory_scope),
-                    }
+                    event.add_barrier_tags(barrier.memory_scope, barrier.semantics.as_ref());
                 }
                 self.skeleton.events.push(event);
             }
@@ -434,10 +431,7 @@ impl<'t> Builder<'t> {
                         SplitHalf::Arrive => Tags::ARRIVE,
                         SplitHalf::Wait => Tags::WAIT,
                     });
-                    match &barrier.semantics {
-                        Some(semantics) => event.add_fence_tags(barrier.memory_scope, semantics),
-                        None => event.tags.add_scope(barrier.memory_scope),
-                    }
+                    event.add_barrier_tags(barrier.memory_scope, barrier.semantics.as_ref());
                 }
                 self.skeleton.events.push(event);
             }
@@ -732,6 +726,13 @@ impl<'t> Builder<'t> {
 }
 
 impl Event {
+    fn add_barrier_tags(&mut self, scope: Scope, semantics: Option<&Semantics>) {
+        match semantics {
+            Some(semantics) => self.add_fence_tags(scope, semantics),
+            None => self.tags.add_scope(scope),
+        }
+    }
+
     fn add_fence_tags(&mut self, scope: Scope, semantics: &Semantics) {
         self.tags.add_scope(scope);
         if semantics.order != Order::Relaxed {

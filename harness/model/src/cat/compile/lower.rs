@@ -94,7 +94,7 @@ impl<'m> CatCompiler<'m> {
             ExpressionKind::Name(name) => self.lower_name(name, expression.span, scope),
             ExpressionKind::Union(list) => self.lower_chain(list, &UNION, scope),
             ExpressionKind::Intersection(list) => self.lower_chain(list, &INTERSECTION, scope),
-            ExpressionKind::Difference(list) => self.lower_difference(list, scope),
+            ExpressionKind::Difference(list) => self.lower_chain(list, &DIFFERENCE, scope),
             ExpressionKind::Sequence(list) => self.lower_sequence(list, scope),
             ExpressionKind::Product(pair) => {
                 // Lowers both sides before the first error returns, so that mistakes in either are
@@ -249,8 +249,15 @@ impl<'m> CatCompiler<'m> {
         let mut operands = Vec::with_capacity(list.len());
         let mut reported = false;
         let mut cited = Vec::new();
-        for operand in list {
-            match self.lower_expression(operand, scope) {
+        for (index, operand) in list.iter().enumerate() {
+            let lowered = self.lower_expression(operand, scope).and_then(|lowered| {
+                // The operands after an ordered one are subtracted, which is an antitone position.
+                if chain.ordered_prefix > 0 && index >= chain.ordered_prefix {
+                    self.reject_recursion(lowered.recursive, operand.span)?;
+                }
+                Ok(lowered)
+            });
+            match lowered {
                 Ok(lowered) => {
                     if chain.is_union {
                         self.label_part(operand, lowered.value, &mut cited);
@@ -261,29 +268,6 @@ impl<'m> CatCompiler<'m> {
             }
         }
         if reported { Err(ErrorReported) } else { self.fold_operands(&operands, chain) }
-    }
-
-    fn lower_difference(
-        &mut self,
-        list: &'m [CatExpression],
-        scope: ScopeId,
-    ) -> LowerResult<LoweredTerm<'m>> {
-        let mut operands = Vec::with_capacity(list.len());
-        let mut reported = false;
-        for (index, operand) in list.iter().enumerate() {
-            let lowered = self.lower_expression(operand, scope).and_then(|lowered| {
-                // The subtracted operands are in an antitone position.
-                if index > 0 {
-                    self.reject_recursion(lowered.recursive, operand.span)?;
-                }
-                Ok(lowered)
-            });
-            match lowered {
-                Ok(lowered) => operands.push((lowered, operand.span)),
-                Err(ErrorReported) => reported = true,
-            }
-        }
-        if reported { Err(ErrorReported) } else { self.fold_operands(&operands, &DIFFERENCE) }
     }
 
     /// Folds operands of one kind; `0` takes the kind of the others.
