@@ -281,7 +281,8 @@ impl BoundedTest<'_> {
         let listed = decide_program(self, outcomes, &listing_tracker)?;
         tracker.spend(listing_tracker.spent_steps() / SOLVER_STEPS_PER_LISTING_STEP);
         if let Some(listed) = listed {
-            return Ok(Findings { candidate_executions: findings.candidate_executions, ..listed });
+            let Findings { candidate_executions, consistent_executions, .. } = findings;
+            return Ok(Findings { candidate_executions, consistent_executions, ..listed });
         }
         findings = start;
         self.explore_paths(&paths, &counter_locations, u64::MAX, tracker, &mut findings)?;

@@ -123,6 +123,14 @@ fn undefined_values_in_every_search() {
     }
 }
 
+/// Accesses of several sizes and components: an execution has several cells of a storage.
+#[test]
+fn cells_by_conflicts() {
+    for tests in [random::sizes().boxed(), random::vectors(false).boxed(), random::vectors(true).boxed()] {
+        assert_agrees_on(&tests, 150, "vulkan", ENCODED);
+    }
+}
+
 /// A cycle of dependencies permits any value, and two are tried. A query that fails for both may hold for
 /// another value.
 #[test]

@@ -14,7 +14,7 @@ use crate::path::unroll::{
     GuardedThread, PossibleValues, Requirements, ValueSet, new_read_value, to_constant, unroll_thread,
 };
 use crate::rmw_chain::{CounterLocations, RmwChain};
-use crate::skeleton::{Event, FinalValueSource, Owner, Skeleton, Tags, build_skeletons};
+use crate::skeleton::{FinalValueSource, Owner, Skeleton, Tags, build_skeletons};
 use crate::symbolic::SymbolicValue;
 
 /// All events of all paths.
@@ -74,12 +74,6 @@ impl GuardedProgram {
         else {
             return Ok(None);
         };
-        // `possible` knows whole storages, not cells of them.
-        let is_whole =
-            |event: &Event| event.storage.is_none_or(|storage| usize::from(storage.0) < test.locations.len());
-        if !skeleton.events.iter().all(is_whole) {
-            return Ok(None);
-        }
         let all_ended: Vec<Bit> = threads.iter().map(|thread| thread.ended).collect();
         let some_cut: Vec<Bit> = threads.iter().map(|thread| thread.cut).collect();
         let count = skeleton.len();
@@ -107,6 +101,9 @@ impl GuardedProgram {
             };
             program.rmw_chains.retain(|chain| chain.rmw_events.iter().all(depends_on_own_read));
             program.ordered_storages = counters.ordered;
+            let split = program.split_storages(test.locations.len());
+            program.rmw_chains.retain(|chain| !split.contains(&chain.storage));
+            program.ordered_storages.retain(|storage| !split.contains(storage));
         }
         let finals = observables.iter().enumerate().map(|(index, observable)| match observable {
             Observable::Register(thread, register) => {
@@ -182,10 +179,20 @@ impl GuardedProgram {
         Some(())
     }
 
+    /// Returns the storages of several cells, given the number of locations: the other cells have higher numbers.
+    fn split_storages(&self, locations: usize) -> BTreeSet<LocationId> {
+        let cells = self
+            .skeleton
+            .events
+            .iter()
+            .filter(|event| event.storage.is_some_and(|cell| usize::from(cell.0) >= locations));
+        cells.filter_map(|event| Some(event.extent?.storage)).collect()
+    }
+
     /// Adds the values that the writes of each storage may store; returns true if some are new.
     ///
-    /// The values of a counter are known, and a value that depends on itself may be any. `widens`: sets that still
-    /// grow have all values from now on.
+    /// The values of a counter are known. A value that depends on itself may be any, and so may that of a cell. `widens`:
+    /// sets that still grow have all values from now on.
     pub(super) fn grow_values(&self, possible: &mut PossibleValues, widens: bool) -> bool {
         let mut grows = false;
         let counts: BTreeMap<LocationId, ValueSet> =
@@ -208,9 +215,9 @@ impl GuardedProgram {
         let cycles = with_smallest_matrix!(count, M => {
             cyclic_components(&M::from_pairs(count, self.read_dependencies()), count)
         });
-        for read in cycles.into_iter().flatten() {
-            let storage = self.skeleton.events[read].storage;
-            if let Some(known) = storage.and_then(|storage| possible.sets.get_mut(usize::from(storage.0))) {
+        let circular = cycles.into_iter().flatten().filter_map(|read| self.skeleton.events[read].storage);
+        for storage in circular.chain(self.split_storages(possible.sets.len())) {
+            if let Some(known) = possible.sets.get_mut(usize::from(storage.0)) {
                 grows |= *known != ValueSet::ANY;
                 *known = ValueSet::ANY;
             }
