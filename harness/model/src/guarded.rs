@@ -43,6 +43,7 @@ use crate::matrix::{Matrix, with_smallest_matrix};
 use crate::outcome_collector::{Findings, MAX_LISTED_OUTCOMES, OutcomeStatus, OutcomeTable};
 use crate::path::unroll::{PossibleValues, ValueSet, to_constant};
 use crate::prepared::PreparedPlan;
+use crate::search::step_weight;
 use crate::skeleton::{Owner, Tags};
 use crate::symmetry::{ThreadSwap, find_swaps};
 
@@ -123,9 +124,8 @@ const FIRST_SEARCH_STEPS: u64 = 20_000;
 /// Steps of the solver that take about as long as one step of a search.
 const SOLVER_STEPS_PER_STEP: u64 = 64;
 
-/// Numbers of events for which the encoding is the first attempt: smaller tests are searched at once, and larger ones
-/// take long to encode.
-const ENCODED_FIRST: std::ops::RangeInclusive<usize> = 24..=150;
+/// Number of events from which the encoding is the first attempt: smaller tests are searched at once.
+const ENCODED_FIRST: usize = 24;
 
 /// Decides a test of about this number of events by the encoding of all paths and by the search path by path, which get
 /// a small and then a large share of the budget in turn.
@@ -139,14 +139,14 @@ pub(crate) fn decide_in_turns(
     tracker: &BudgetTracker<'_>,
 ) -> Result<Findings, PredictError> {
     let mut partial = Findings { unlisted: true, timed_out: true, ..Findings::default() };
-    // The search for at most these steps; the encoding needs no list of paths.
-    let search_for = |steps: u64| match tracker.attempt(steps, search) {
+    // The search for at most these steps of a small test; the encoding needs no list of paths.
+    let search_for = |steps: u64| match tracker.attempt(steps / step_weight(events), search) {
         Err(PredictError::TooManyPaths { .. }) => {
             Ok(Findings { unlisted: true, timed_out: true, ..Findings::default() })
         }
         found => found,
     };
-    if !ENCODED_FIRST.contains(&events) {
+    if events < ENCODED_FIRST {
         let found = search_for(FIRST_SEARCH_STEPS)?;
         if !found.timed_out {
             return Ok(found);

@@ -279,8 +279,10 @@ impl BoundedTest<'_> {
         let listing_tracker = BudgetTracker::new(tracker.remaining().divided(SOLVER_STEPS_PER_LISTING_STEP));
         let outcomes = (!findings.unlisted).then(|| findings.outcomes.clone());
         let listed = decide_program(self, outcomes, &listing_tracker)?;
-        tracker.spend(listing_tracker.spent_steps() / SOLVER_STEPS_PER_LISTING_STEP);
-        if let Some(listed) = listed {
+        let is_exhausted = tracker.spend(listing_tracker.spent_steps() / SOLVER_STEPS_PER_LISTING_STEP);
+        if let Some(mut listed) = listed {
+            // With more steps, the list may be complete.
+            listed.timed_out |= is_exhausted && listed.unlisted && !findings.unlisted;
             let Findings { candidate_executions, consistent_executions, .. } = findings;
             return Ok(Findings { candidate_executions, consistent_executions, ..listed });
         }

@@ -122,6 +122,22 @@ fn questions_in_large_spaces_are_answered_in_few_steps() {
     );
 }
 
+/// Two threads of 64 stores to one location, whose order two readers observe.
+#[test]
+fn questions_about_many_stores_are_answered_in_few_steps() {
+    let mut text = String::from("VULKAN stores\n{ x = 0; }\n");
+    text += "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 | P3@sg 0, wg 3, qf 0 ;\n";
+    for row in 0..64 {
+        let load = if row < 2 { format!("ld.atom.dv.sc0 r{row}, x") } else { String::new() };
+        let store = |thread: usize| format!("st.atom.dv.sc0 x, {}", 2 * row + thread);
+        writeln!(text, "{} | {} | {load} | {load} ;", store(1), store(2)).unwrap();
+    }
+    text += "exists (P2:r0 == 63 /\\ P2:r1 == 64 /\\ P3:r0 == 64 /\\ P3:r1 == 63)";
+    let options = PredictOptions { budget: Budget::from_steps(200_000), unroll: 1 };
+    let prediction = predict_without_outcomes(&parse_test(&text), &shipped("vulkan"), &options).unwrap();
+    assert_eq!((prediction.race, prediction.can_meet_condition), (Race::Free, Some(false)));
+}
+
 /// Threads that increment counters, take tickets and wait for each other: `NAME.free.litmus` or
 /// `NAME.racy.litmus`, with a sufficient number of steps.
 #[test]

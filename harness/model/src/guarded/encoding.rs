@@ -17,7 +17,7 @@ use crate::quick::QuickMap;
 use crate::search::StaticBounds;
 use crate::skeleton::{Owner, Tags};
 
-/// Limit of writes to a storage of a whole program: their order has a clause for each three of them.
+/// Limit of writes to a storage, if some may be missing: their order has a clause for each three of them.
 const MAX_WRITES: usize = 96;
 
 /// The clauses of a program on all of its paths.
@@ -53,10 +53,13 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         solver: CircuitSolver<'a>,
     ) -> Result<Option<GuardedEncoding<'a, M>>, PredictError> {
         let skeleton = &program.skeleton;
-        let writes_to = |storage: &LocationId| {
-            skeleton.events.iter().filter(|e| e.storage == Some(*storage) && e.tags.has(Tags::W)).count()
+        // The writes of a storage, if some of them may be missing.
+        let uncertain_writes = |storage: &LocationId| {
+            let events = skeleton.events.iter().zip(&program.executes);
+            let writes = events.filter(|(e, _)| e.storage == Some(*storage) && e.tags.has(Tags::W));
+            if writes.clone().all(|(_, executes)| *executes == Bit::TRUE) { 0 } else { writes.count() }
         };
-        if skeleton.storages().iter().any(|storage| writes_to(storage) > MAX_WRITES) {
+        if skeleton.storages().iter().any(|storage| uncertain_writes(storage) > MAX_WRITES) {
             return Ok(None);
         }
         let implied = program.implied_events(&solver.circuit);
