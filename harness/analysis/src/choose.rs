@@ -37,7 +37,7 @@ use entry_point::input_place::{AssumedInput, InputPlace, OverrideRole, OverrideV
 use entry_point::inputs::DEFAULT_BYTES;
 use entry_point::launch::{LaunchParameters, wider_grid};
 use entry_point::layout::local_size_of;
-use entry_point::{AnalysisOptions, FindingCause, FindingKind, Refusal};
+use entry_point::{AnalysisOptions, DeadlinePredicate, FindingCause, FindingKind, Refusal};
 use walk::{Blocked, FindingKey, GridFinding, NeededInput, Trial};
 
 /// Upper bound on the bytes of a buffer whose contents are chosen.
@@ -90,6 +90,8 @@ pub struct InputChoice {
     by_other_values: Option<(Vec<usize>, GridFinding)>,
     /// The same for a race of a small number with large ones, which conditions of a proof may exclude.
     by_small_share: Option<(Vec<usize>, GridFinding)>,
+    /// True if the deadline ended the search.
+    pub(crate) is_cut_off: bool,
 }
 
 /// Grid and local size as far as they were chosen.
@@ -250,6 +252,7 @@ impl InputChoice {
             due_to_bounds: BTreeMap::new(),
             by_other_values: None,
             by_small_share: None,
+            is_cut_off: false,
         }
     }
 
@@ -583,8 +586,10 @@ fn search_inputs(
     if found.is_none() && add_samplers(module, &mut start) {
         found = search.run(start);
     }
+    let is_cut_off = || options.deadline.as_ref().is_some_and(DeadlinePredicate::has_passed);
     let Some(mut all) = found else {
-        return Ok(InputChoice::without_assumptions(options.clone()));
+        let choice = InputChoice::without_assumptions(options.clone());
+        return Ok(InputChoice { is_cut_off: is_cut_off(), ..choice });
     };
     let due_to_bounds = search.races_due_to_bounds(&all, function);
     let by_other_values = search.race_of_unequal_extents(&all);
@@ -602,6 +607,7 @@ fn search_inputs(
         due_to_bounds,
         by_other_values,
         by_small_share,
+        is_cut_off: is_cut_off(),
         ..choice
     })
 }

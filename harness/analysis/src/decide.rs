@@ -6,7 +6,7 @@
 
 use litmus::Race;
 use model::{Budget, Model};
-use spirv_reader::{SpirvModule, Stage};
+use spirv_reader::{SourcePosition, SpirvModule, Stage};
 
 use crate::axes::repeats_in_each_workgroup;
 use crate::choose::InputChoice;
@@ -344,6 +344,13 @@ impl DecidedChoices<'_> {
         }
         if needs_grid && report.verdict == RaceVerdict::NeedsInputs {
             report.needs.push(NeededInput::missing_grid(report.stage));
+        }
+        // More time may find inputs that reach these lines.
+        let needs_time = |report: &GridReport| report.needs.iter().all(|need| need.finding.is_none());
+        if choice.is_cut_off && report.verdict == RaceVerdict::NeedsInputs && needs_time(&report) {
+            report.verdict = RaceVerdict::Undecided;
+            report.needs.clear();
+            report.refusal = Some(Problem::OutOfTime.located_at(SourcePosition::Module));
         }
         check_barriers(module, &first, choice, &mut report);
         note_waiting(module, &first, &mut report);

@@ -276,6 +276,7 @@ impl InputSearch<'_> {
             due_to_bounds: BTreeMap::new(),
             by_other_values: None,
             by_small_share: None,
+            is_cut_off: false,
         }
     }
 
