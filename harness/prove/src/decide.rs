@@ -96,6 +96,10 @@ pub(crate) fn decide(terms: &TermArena, question: &Question<'_>, stop: Option<St
     if conjuncts.iter().any(|one| terms.constant_of(*one) == Some(0)) {
         return (Decision::Impossible, 0);
     }
+    // Without steps, the circuits would be built for nothing.
+    if steps == 0 || stop.is_some_and(|stop| stop()) {
+        return (Decision::Unknown, 0);
+    }
     let tracker = BudgetTracker::new(stop.map_or(Budget::UNLIMITED, Budget::until).with_step_limit(steps));
     let mut solver = CircuitSolver::new(&tracker);
     let mut blaster = Blaster {
