@@ -280,8 +280,33 @@ impl<'m> Graph<'m> {
                 self.predecessors[*successor].push(*node);
             }
         }
-        self.dominators = dominators(0, &self.order, &self.predecessors, count);
+        self.find_dominators();
         self.find_loops(&successors)
+    }
+
+    /// Finds immediate dominators (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001).
+    fn find_dominators(&mut self) {
+        let (position, mut known) = (&self.position, vec![None; self.nodes.len()]);
+        known[0] = Some(0);
+        let mut has_changed = true;
+        while has_changed {
+            has_changed = false;
+            for node in self.order[1..].iter().copied() {
+                let predecessors = self.predecessors[node].iter().copied();
+                let new = predecessors.filter(|one| known[*one].is_some()).reduce(|mut a, mut b| {
+                    while a != b {
+                        let deeper = if position[a] > position[b] { &mut a } else { &mut b };
+                        // Every known node but the root has a dominator nearer to the root.
+                        *deeper = known[*deeper].unwrap_or(0);
+                    }
+                    a
+                });
+                has_changed |= new.is_some() && known[node] != new;
+                known[node] = new.or(known[node]);
+            }
+        }
+        known[0] = None;
+        self.dominators = known;
     }
 
     fn find_loops(&mut self, successors: &[Vec<usize>]) -> Result<(), Unproved> {
@@ -340,40 +365,4 @@ fn reverse_postorder(root: usize, successors: &[Vec<usize>]) -> Vec<usize> {
     }
     order.reverse();
     order
-}
-
-/// Computes immediate dominators (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001).
-fn dominators(root: usize, order: &[usize], predecessors: &[Vec<usize>], count: usize) -> Vec<Option<usize>> {
-    let mut position = vec![usize::MAX; count];
-    for (at, node) in order.iter().enumerate() {
-        position[*node] = at;
-    }
-    let mut known: Vec<Option<usize>> = vec![None; count];
-    known[root] = Some(root);
-    let mut has_changed = true;
-    while has_changed {
-        has_changed = false;
-        for node in order.iter().copied().filter(|node| *node != root) {
-            let mut new: Option<usize> = None;
-            for predecessor in predecessors[node].iter().copied().filter(|one| known[*one].is_some()) {
-                let Some(mut a) = new else {
-                    new = Some(predecessor);
-                    continue;
-                };
-                let mut b = predecessor;
-                while a != b {
-                    let deeper = if position[a] > position[b] { &mut a } else { &mut b };
-                    // Every known node but the root has a dominator nearer to the root.
-                    *deeper = known[*deeper].unwrap_or(root);
-                }
-                new = Some(a);
-            }
-            if new.is_some() && known[node] != new {
-                known[node] = new;
-                has_changed = true;
-            }
-        }
-    }
-    known[root] = None;
-    known
 }

@@ -1,33 +1,43 @@
 //! Reasons why there is no proof, with the place of each.
 
-use std::fmt;
-
 use spirv_reader::SourcePosition;
+use thiserror::Error;
 
 /// A reason why a kernel is not proved.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
 pub enum UnprovedReason {
     /// The stage has no model here.
+    #[error("a stage other than compute, which may write shared memory")]
     Stage,
     /// A function without a body.
+    #[error("a function without a body")]
     MissingFunction,
     /// More nodes, accesses or calls than the bounds.
+    #[error("the shader is too large")]
     TooLarge,
     /// A jump into the middle of a loop.
+    #[error("irreducible control flow")]
     IrreducibleControlFlow,
     /// An instruction without a model of its effect.
+    #[error("{0} has no model")]
     Instruction(String),
     /// A pointer whose variable is not known.
+    #[error("a pointer whose variable is not known")]
     UnknownPointer,
     /// A barrier that some invocations may not reach.
+    #[error("some invocations may not reach this barrier")]
     DivergentBarrier,
     /// Two accesses that may conflict; the name of the variable. Atomics of the entry point may order them.
+    #[error("two invocations may conflict on `{name}`{}", if *has_atomics { ", unless atomics order them" } else { "" })]
     Conflict { name: String, has_atomics: bool },
     /// The solver's budget ended.
+    #[error("the step budget ended")]
     Budget,
     /// A given condition that cannot be read; the column counts from 1.
+    #[error("column {column} of the condition `{text}`: {expected}")]
     Condition { text: String, column: usize, expected: String },
     /// The module is malformed.
+    #[error("{0}")]
     Malformed(String),
 }
 
@@ -43,28 +53,5 @@ pub struct Unproved {
 impl Unproved {
     pub fn new(reason: UnprovedReason) -> Unproved {
         Unproved { reason, line: 0, place: SourcePosition::Module }
-    }
-}
-
-impl fmt::Display for UnprovedReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            UnprovedReason::Stage => f.write_str("a stage other than compute, which may write shared memory"),
-            UnprovedReason::MissingFunction => f.write_str("a function without a body"),
-            UnprovedReason::TooLarge => f.write_str("the shader is too large"),
-            UnprovedReason::IrreducibleControlFlow => f.write_str("irreducible control flow"),
-            UnprovedReason::Instruction(name) => write!(f, "{name} has no model"),
-            UnprovedReason::UnknownPointer => f.write_str("a pointer whose variable is not known"),
-            UnprovedReason::DivergentBarrier => f.write_str("some invocations may not reach this barrier"),
-            UnprovedReason::Conflict { name, has_atomics } => {
-                let unless = if *has_atomics { ", unless atomics order them" } else { "" };
-                write!(f, "two invocations may conflict on `{name}`{unless}")
-            }
-            UnprovedReason::Budget => f.write_str("the step budget ended"),
-            UnprovedReason::Condition { text, column, expected } => {
-                write!(f, "column {column} of the condition `{text}`: {expected}")
-            }
-            UnprovedReason::Malformed(what) => f.write_str(what),
-        }
     }
 }
