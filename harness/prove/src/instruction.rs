@@ -341,9 +341,7 @@ impl Executor<'_> {
         self.build(ty, &mut |executor, width| {
             part += 1;
             let kind = FunctionKind::Computation(format!("{name} {part} {shape}"));
-            let function =
-                executor.summary.terms.named_function(kind, width, (0, mask(width)), Uniformity::Grid);
-            executor.summary.terms.apply(function, arguments)
+            executor.terms().apply_named(kind, width, arguments)
         })
     }
 
@@ -367,14 +365,9 @@ impl Executor<'_> {
             SpirvConstant::Null => {
                 self.build(*ty, &mut |executor, width| executor.terms().constant(width, 0))
             }
-            SpirvConstant::Scalar(_) if self.is_symbolic_constant(id) => {
+            SpirvConstant::Scalar(_) if self.symbolic_constants.contains(&id) => {
                 let kind = FunctionKind::Specialization(id);
-                self.build(*ty, &mut |executor, width| {
-                    let terms = executor.terms();
-                    let function =
-                        terms.named_function(kind.clone(), width, (0, mask(width)), Uniformity::Grid);
-                    terms.apply(function, &[])
-                })
+                self.build(*ty, &mut |executor, width| executor.terms().apply_named(kind.clone(), width, &[]))
             }
             SpirvConstant::Scalar(_) => match self.summary.specialized.constant_number(id) {
                 Some(number) => {
@@ -405,17 +398,8 @@ impl Executor<'_> {
         self.arbitrary_value(ty)
     }
 
-    /// Returns true for a specialization constant that is a symbol: it has no given value and decides no size.
-    fn is_symbolic_constant(&self, id: u32) -> bool {
-        self.symbolic_constants.contains(&id)
-    }
-
     #[expect(clippy::wildcard_enum_match_arm, reason = "other classes have no memory that is followed")]
     fn variable_pointer(&mut self, id: u32, ty: u32, class: StorageClass) -> Value {
-        let is_array = matches!(
-            self.summary.module.types.get(&ty),
-            Some(SpirvType::Array { .. } | SpirvType::RuntimeArray { .. })
-        );
         let decorations = self.summary.module.decorations_of(id);
         let descriptor = Descriptor {
             variable: self.canonical_variable(id),
@@ -425,10 +409,6 @@ impl Executor<'_> {
         let offset = self.terms().constant(64, 0);
         let pointer = match class {
             StorageClass::UniformConstant => Pointer::Image { descriptor },
-            StorageClass::StorageBuffer | StorageClass::Uniform if is_array => {
-                // An array of descriptors: its first index selects one.
-                Pointer::Memory { descriptor, offset, ty }
-            }
             StorageClass::StorageBuffer
             | StorageClass::Uniform
             | StorageClass::PushConstant
@@ -534,9 +514,7 @@ impl Executor<'_> {
                     "{name} {}",
                     widths_name(&arguments, &self.summary.terms)
                 ));
-                let terms = &mut self.summary.terms;
-                let function = terms.named_function(kind, width, (0, mask(width)), Uniformity::Grid);
-                terms.apply(function, &arguments)
+                self.summary.terms.apply_named(kind, width, &arguments)
             })
         };
         Ok(match count {

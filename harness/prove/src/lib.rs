@@ -153,11 +153,9 @@ fn attempt<'m>(
     prover.find_exact_forms();
     let mut conflicts = prover.conflict_queries()?;
     let are_different = |query: &Query| query.kind == PairKind::DifferentWorkgroups;
-    let is_single = !used.contains(&true) && prover.has_single_invocations();
-    let unused = (0..3).filter(|axis| !used[*axis] && options.grid.is_none() && !is_single);
+    let unused = (0..3).filter(|axis| !used[*axis] && options.grid.is_none());
     let unused: Vec<usize> = unused.collect();
-    // Workgroups that differ in an unused dimension do the same. A shader that uses none is written for one workgroup,
-    // unless that is a single invocation.
+    // Workgroups that differ in an unused dimension do the same. A shader that uses none is written for one workgroup.
     let mut across = conflicts.iter().filter(|query| are_different(query));
     if !unused.is_empty() && across.all(|query| matches!(prover.answer(query), Answer::Proved)) {
         conflicts.retain(|query| !are_different(query));
@@ -315,11 +313,8 @@ fn local_size(
 fn used_dimensions(summary: &execute::Summary<'_>) -> [bool; 3] {
     let terms = &summary.terms;
     // The built-in values themselves, which are computed for every dimension: ids, and global ids as their sums.
-    let axis_of = |id: TermId| match terms.term(id).operator {
-        Operator::Apply(function) => match terms.function(function).kind {
-            FunctionKind::GroupId(axis) | FunctionKind::GroupCount(axis) => Some(axis),
-            _ => None,
-        },
+    let axis_of = |id: TermId| match terms.kind_of(id) {
+        Some(FunctionKind::GroupId(axis) | FunctionKind::GroupCount(axis)) => Some(*axis),
         _ => None,
     };
     let product_axis = |id: TermId| match terms.term(id).operator {
@@ -328,10 +323,7 @@ fn used_dimensions(summary: &execute::Summary<'_>) -> [bool; 3] {
     };
     let built_in = |id: TermId| -> Option<usize> {
         let (atoms, constant) = terms.linear_form(id);
-        let is_local = |id: TermId, axis: usize| match terms.term(id).operator {
-            Operator::Apply(function) => terms.function(function).kind == FunctionKind::LocalId(axis),
-            _ => false,
-        };
+        let is_local = |id, axis| terms.kind_of(id) == Some(&FunctionKind::LocalId(axis));
         match atoms.as_slice() {
             [(only, _)] if constant == 0 => product_axis(*only),
             [(a, _), (b, _)] if constant == 0 => product_axis(*a)
@@ -358,55 +350,46 @@ fn used_dimensions(summary: &execute::Summary<'_>) -> [bool; 3] {
 
 /// Returns the assumptions of a proof as sentences' parts.
 fn assumptions(prover: &Prover<'_>) -> Vec<String> {
-    let summary = &prover.summary;
-    let mut all = Vec::new();
-    if prover.grid.contains(&None) {
-        let limit =
-            format!("at most {} workgroups in each dimension, counted from 0", summary.max_workgroups);
-        all.push(limit);
-    }
-    let module = summary.module;
-    let descriptors = module.variables.iter().filter(|(_, variable)| {
-        use StorageClass::{StorageBuffer, Uniform, UniformConstant};
-        matches!(variable.class, StorageBuffer | UniformConstant | Uniform)
-    });
+    use StorageClass::{StorageBuffer, Uniform, UniformConstant};
+    let (summary, module) = (&prover.summary, prover.summary.module);
+    let is_workgroup = |access: &execute::Access| access.class == vocabulary::StorageClass::Workgroup;
+    let descriptors = module
+        .variables
+        .iter()
+        .filter(|(_, variable)| matches!(variable.class, StorageBuffer | UniformConstant | Uniform));
     let place = |id: &u32| (module.decorations_of(*id).set, module.decorations_of(*id).binding);
     let places: BTreeSet<_> = descriptors.map(|(id, _)| place(id)).collect();
-    let mut accesses = summary.accesses.iter();
-    if places.len() > 1 && accesses.any(|one| one.writes && one.class != vocabulary::StorageClass::Workgroup)
-    {
-        all.push("different descriptors are different memory".to_owned());
-    }
-    if summary.local_size.iter().any(|size| summary.terms.constant_of(*size).is_none()) {
-        all.push(format!(
-            "at most {} invocations in each dimension of a workgroup",
-            instruction::MAX_LOCAL_SIZE
-        ));
-    }
-    if summary.assumes_divisors {
-        all.push("no quotient is undefined".to_owned());
-    }
-    let reads_workgroup = summary.accesses.iter().any(|access| {
-        let initializer =
-            module.variables.get(&access.descriptor.variable).map(|variable| variable.initializer);
-        access.class == vocabulary::StorageClass::Workgroup && !access.writes && initializer == Some(0)
-    });
-    if summary.assumes_written || reads_workgroup {
-        all.push("variables are written before they are read".to_owned());
-    }
-    if !summary.graph.loops.is_empty() {
-        all.push("loops end".to_owned());
-    }
-    if prover.uses_tickets {
-        all.push("counters do not wrap".to_owned());
-    }
-    let is_indexed = summary.accesses.iter().any(|access| match access.location {
-        _ if access.class == vocabulary::StorageClass::Workgroup => false,
-        execute::Location::Bytes { offset, .. } => summary.terms.constant_of(offset).is_none(),
+    let reads_unwritten = |access: &execute::Access| {
+        let variable = module.variables.get(&access.descriptor.variable);
+        is_workgroup(access) && !access.writes && variable.is_some_and(|variable| variable.initializer == 0)
+    };
+    let is_indexed = |access: &execute::Access| match access.location {
+        execute::Location::Bytes { offset, .. } => {
+            !is_workgroup(access) && summary.terms.constant_of(offset).is_none()
+        }
         execute::Location::Texel { .. } => false,
-    });
-    if is_indexed {
-        all.push("accesses of buffers are in bounds".to_owned());
-    }
-    all
+    };
+    let any = |holds: &dyn Fn(&execute::Access) -> bool| summary.accesses.iter().any(holds);
+    let has_symbolic_size = summary.local_size.iter().any(|size| summary.terms.constant_of(*size).is_none());
+    let (groups, size) = (summary.max_workgroups, instruction::MAX_LOCAL_SIZE);
+    let all = [
+        (
+            prover.grid.contains(&None),
+            format!("at most {groups} workgroups in each dimension, counted from 0"),
+        ),
+        (
+            places.len() > 1 && any(&|one| one.writes && !is_workgroup(one)),
+            "different descriptors are different memory".to_owned(),
+        ),
+        (has_symbolic_size, format!("at most {size} invocations in each dimension of a workgroup")),
+        (summary.assumes_divisors, "no quotient is undefined".to_owned()),
+        (
+            summary.assumes_written || any(&reads_unwritten),
+            "variables are written before they are read".to_owned(),
+        ),
+        (!summary.graph.loops.is_empty(), "loops end".to_owned()),
+        (prover.uses_tickets, "counters do not wrap".to_owned()),
+        (any(&is_indexed), "accesses of buffers are in bounds".to_owned()),
+    ];
+    all.into_iter().filter_map(|(is_assumed, text)| is_assumed.then_some(text)).collect()
 }

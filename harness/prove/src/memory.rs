@@ -409,11 +409,8 @@ impl Executor<'_> {
             {
                 return given;
             }
-            let terms = executor.terms();
-            let kind = FunctionKind::Contents(variable, width);
-            let function = terms.named_function(kind, width, (0, mask(width)), Uniformity::Grid);
             let arguments: Vec<TermId> = element.into_iter().chain([offset]).collect();
-            terms.apply(function, &arguments)
+            executor.terms().apply_named(FunctionKind::Contents(variable, width), width, &arguments)
         })
     }
 

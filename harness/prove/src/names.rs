@@ -86,9 +86,7 @@ impl Summary<'_> {
 /// Returns the name of an input, or of the size of the grid or of a buffer.
 pub(crate) fn symbol_name(summary: &Summary<'_>, id: TermId) -> Option<String> {
     let term = summary.terms.term(id);
-    let Operator::Apply(function) = term.operator else { return None };
-    let function = summary.terms.function(function);
-    match function.kind {
+    match *summary.terms.kind_of(id)? {
         FunctionKind::GroupCount(axis) => Some(format!("groups.{}", ["x", "y", "z"][axis.min(2)])),
         FunctionKind::Specialization(id) => Some(summary.module.display_name(id)),
         FunctionKind::BufferElements(variable) => {
@@ -106,14 +104,13 @@ pub(crate) fn symbol_name(summary: &Summary<'_>, id: TermId) -> Option<String> {
 /// Returns true for an input or specialization constant whose type is a signed integer.
 pub(crate) fn is_signed(summary: &Summary<'_>, id: TermId) -> bool {
     let (module, term) = (summary.module, summary.terms.term(id));
-    let Operator::Apply(function) = term.operator else { return false };
-    let ty = match summary.terms.function(function).kind {
-        FunctionKind::Specialization(id) => {
-            module.constants.get(&id).and_then(|(ty, _)| module.types.get(ty))
+    let ty = match summary.terms.kind_of(id) {
+        Some(FunctionKind::Specialization(id)) => {
+            module.constants.get(id).and_then(|(ty, _)| module.types.get(ty))
         }
-        FunctionKind::Contents(variable, _) => {
+        Some(FunctionKind::Contents(variable, _)) => {
             let offset = term.arguments.last().and_then(|offset| summary.terms.constant_of(*offset));
-            offset.and_then(|offset| scalar_type(summary, variable, offset))
+            offset.and_then(|offset| scalar_type(summary, *variable, offset))
         }
         _ => None,
     };
@@ -234,17 +231,14 @@ fn text_within(summary: &Summary<'_>, id: TermId, depth: u32) -> String {
 /// Returns the name of a component of the global invocation id.
 fn global_id(summary: &Summary<'_>, id: TermId) -> Option<String> {
     let (atoms, constant) = summary.terms.linear_form(id);
-    let kind = |atom: TermId| match summary.terms.term(atom).operator {
-        Operator::Apply(function) => Some(summary.terms.function(function).kind.clone()),
-        _ => None,
-    };
     let &[(a, first), (b, second)] = atoms.as_slice() else { return None };
+    let kind = |atom: TermId| summary.terms.kind_of(atom);
     let (axis, size) = match (kind(a)?, kind(b)?) {
         (FunctionKind::GroupId(axis), FunctionKind::LocalId(other)) if axis == other && second == 1 => {
-            (axis, first)
+            (*axis, first)
         }
         (FunctionKind::LocalId(other), FunctionKind::GroupId(axis)) if axis == other && first == 1 => {
-            (axis, second)
+            (*axis, second)
         }
         _ => return None,
     };

@@ -305,11 +305,6 @@ impl<'m> Prover<'m> {
         queries
     }
 
-    /// Returns true if each workgroup has one invocation.
-    pub fn has_single_invocations(&self) -> bool {
-        self.summary.local_size.iter().all(|size| self.summary.terms.constant_of(*size) == Some(1))
-    }
-
     fn distinct_invocations(&mut self) -> TermId {
         let ids = [0, 1, 2].map(|axis| self.summary.local_id(axis));
         self.differ(&ids, Uniformity::Workgroup)
@@ -875,12 +870,14 @@ fn inexact_terms(terms: &TermArena, roots: &[TermId]) -> Vec<TermId> {
 
 /// Returns the condition that two ranges of bytes overlap.
 fn overlap(terms: &mut TermArena, (a, size): (TermId, u64), (b, other): (TermId, u64)) -> TermId {
-    let is_multiple = |terms: &TermArena, id: TermId, of: u64| {
-        let (atoms, constant) = terms.linear_form(id);
-        of.is_power_of_two() && constant % of == 0 && atoms.iter().all(|(_, factor)| factor % of == 0)
-    };
-    if size == other && is_multiple(terms, a, size) && is_multiple(terms, b, size) {
-        return terms.equal(a, b);
+    let block = terms.common_factor([a, b]);
+    if let Some((first, second)) = terms.block_of(a, block).zip(terms.block_of(b, block))
+        && first.1 + size <= block
+        && second.1 + other <= block
+    {
+        // Each range is within one block, so they overlap only in the same one.
+        let meet = first.1 < second.1 + other && second.1 < first.1 + size;
+        return if meet { terms.equal(first.0, second.0) } else { terms.truth(false) };
     }
     // Offsets are below 2^40, so a difference is small only if the ranges overlap.
     let (ahead, behind) = (terms.subtract(a, b), terms.subtract(b, a));

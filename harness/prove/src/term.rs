@@ -237,6 +237,20 @@ impl TermArena {
         self.add_term(Operator::Apply(function), arguments, width)
     }
 
+    /// Applies the function of a kind, whose results may be any number and are equal in the whole grid.
+    pub fn apply_named(&mut self, kind: FunctionKind, width: u32, arguments: &[TermId]) -> TermId {
+        let function = self.named_function(kind, width, (0, mask(width)), Uniformity::Grid);
+        self.apply(function, arguments)
+    }
+
+    /// Returns the kind of the function that a term applies.
+    pub fn kind_of(&self, id: TermId) -> Option<&FunctionKind> {
+        match self.term(id).operator {
+            Operator::Apply(function) => Some(&self.function(function).kind),
+            _ => None,
+        }
+    }
+
     /// Returns the linear form of a term: coefficients and atoms, and the constant.
     pub fn linear_form(&self, id: TermId) -> (Vec<(TermId, u64)>, u64) {
         let term = self.term(id);
@@ -450,6 +464,40 @@ impl TermArena {
             all.saturating_add(u128::from(*coefficient) * u128::from(self.range(*atom).1))
         });
         (high <= u128::from(mask(self.width(a)))).then_some((atoms, constant))
+    }
+
+    /// Returns the greatest common factor of the coefficients of two offsets; 0 for constants.
+    pub fn common_factor(&self, offsets: [TermId; 2]) -> u64 {
+        let atoms = offsets.into_iter().flat_map(|offset| self.linear_form(offset).0);
+        atoms.map(|(_, factor)| (factor as i64).unsigned_abs()).fold(0, |mut a, mut b| {
+            while b != 0 {
+                (a, b) = (b, a % b);
+            }
+            a
+        })
+    }
+
+    /// Returns a number of 64 bits that is equal for offsets in the same block, and the offset in the block, if all
+    /// coefficients of an offset are multiples of the size of a block.
+    pub fn block_of(&mut self, offset: TermId, block: u64) -> Option<(TermId, u64)> {
+        let (atoms, constant) = self.linear_form(offset);
+        let size = i64::try_from(block).ok().filter(|size| *size > 0)?;
+        let rest = (constant as i64).rem_euclid(size);
+        if block.is_power_of_two() {
+            return Some((self.sum(64, &[(offset, 1)], (rest as u64).wrapping_neg()), rest as u64));
+        }
+        // The bounds of the atoms show that the sum does not wrap, so it has one quotient.
+        let bound = atoms.iter().try_fold(i128::from(constant as i64).abs(), |bound, (atom, factor)| {
+            let high = match self.term(*atom) {
+                Term { operator: Operator::ExtendSigned, arguments, .. } => mask(self.width(arguments[0])),
+                _ => self.is_non_negative(*atom).then_some(self.range(*atom).1)?,
+            };
+            Some(bound + i128::from(*factor as i64).abs() * i128::from(high))
+        });
+        let quotients: Vec<(TermId, u64)> =
+            atoms.iter().map(|(atom, factor)| (*atom, (*factor as i64 / size) as u64)).collect();
+        let first = (constant as i64 - rest) / size;
+        bound.filter(|bound| *bound <= 1 << 62).map(|_| (self.sum(64, &quotients, first as u64), rest as u64))
     }
 
     pub fn equal(&mut self, a: TermId, b: TermId) -> TermId {

@@ -23,7 +23,9 @@ fn random_kernel(seed: u64) -> (String, bool) {
     let coherent = if random.below(2) == 0 { "OpMemberDecorate %block 0 Coherent" } else { "" };
     let body = Derivation::new(include_str!("random.grammar"), random).expand_kernel("kernel");
     let depends_on_memory = body.contains("%ticket") || body.contains("OpLoad %uint %memory");
-    (HEADER.replace("; COHERENT", coherent).replace("; BODY", &body), depends_on_memory)
+    let stride = if seed.is_multiple_of(3) { "ArrayStride 12" } else { "ArrayStride 4" };
+    let text = HEADER.replace("; COHERENT", coherent).replace("ArrayStride 4", stride);
+    (text.replace("; BODY", &body), depends_on_memory)
 }
 
 fn options(grid: u32, a: u32, b: u32) -> AnalysisOptions {
