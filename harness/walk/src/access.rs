@@ -603,16 +603,6 @@ impl Interpreter<'_> {
     }
 
     /// Reports the race of an access with an earlier one.
-    pub(super) fn report_conflict(
-        &mut self,
-        ctx: &mut InvocationCtx<'_>,
-        pointer: &ConcretePointer,
-        conflict: &AccessConflict,
-    ) {
-        let name = self.element_name(ctx, pointer, conflict.word * WORD_BYTES);
-        self.report_race(&name, conflict);
-    }
-
     pub(super) fn invocation_id(&self, number: u32) -> InvocationId {
         let count: u32 = self.setup.local_size.iter().product();
         let (index, local_index) = (number / count.max(1), number % count.max(1));

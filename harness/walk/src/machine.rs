@@ -22,10 +22,11 @@ use super::memory::MemoryObject;
 use super::program::DecodedInstruction;
 use super::race_check::{AccessOrder, AccessRecord};
 use super::report::GridSpot;
+use super::shadow::WORD_BYTES;
 use super::slots::{GLOBAL_TAG, Slots, copy_slots, gather_slots, read_slot, scatter_value};
 use super::value::{
-    COMPUTED_FROM_UNWRITTEN, ConcreteValue, FIRST_SITE, LAST_SITE, LAST_VALUE, OPAQUE, PRIVATE_TAG,
-    SCHEDULE_DEPENDENT, SITE_MASK, Taint, UNDEFINED,
+    COMPUTED_FROM_UNWRITTEN, ConcretePointer, ConcreteValue, FIRST_SITE, LAST_SITE, LAST_VALUE, OPAQUE,
+    PRIVATE_TAG, SCHEDULE_DEPENDENT, SITE_MASK, Taint, UNDEFINED,
 };
 
 /// The reason that a lockstep finding gives.
@@ -210,8 +211,24 @@ impl Interpreter<'_> {
 
     /// Reports a defect once for each set of source lines.
     pub fn report_finding(&mut self, mut found: SiteFinding) {
-        let mut sites: Vec<u32> = found
-            .at
+        if self.reported.insert(self.finding_lines(found.cause, &found.at)) {
+            if !self.is_keyed_race(&found) {
+                found.inputs |= found.at.iter().fold(0, |all, at| all | self.influence.inputs_at_site(at.0));
+            }
+            if found.cause.kind() == FindingKind::Hang {
+                found.inputs |= self.influence.control;
+            }
+            self.findings.push(found);
+        }
+    }
+
+    /// Returns the kind and the lines of a finding, by which each is reported once.
+    fn finding_lines(
+        &self,
+        cause: FindingCause,
+        at: &[(u32, InvocationId, Option<bool>)],
+    ) -> (FindingKind, Vec<u32>) {
+        let mut sites: Vec<u32> = at
             .iter()
             .map(|(site, ..)| match self.program.source_place(*site) {
                 // Sites without a line are distinguished by their number; the tag distinguishes them from
@@ -222,16 +239,8 @@ impl Interpreter<'_> {
             .collect();
         sites.sort_unstable();
         // Unequal stores of the same lines are reported as well.
-        sites.extend((found.cause == FindingCause::EqualStores).then_some(u32::MAX));
-        if self.reported.insert((found.cause.kind(), sites)) {
-            if !self.is_keyed_race(&found) {
-                found.inputs |= found.at.iter().fold(0, |all, at| all | self.influence.inputs_at_site(at.0));
-            }
-            if found.cause.kind() == FindingKind::Hang {
-                found.inputs |= self.influence.control;
-            }
-            self.findings.push(found);
-        }
+        sites.extend((cause == FindingCause::EqualStores).then_some(u32::MAX));
+        (cause.kind(), sites)
     }
 
     /// Returns true for a race in workgroup memory of an atomic at a place that inputs decide and a plain access at one that
@@ -251,12 +260,18 @@ impl Interpreter<'_> {
         found.cause.kind().is_race() && (is_keyed(first.0, second.0) || is_keyed(second.0, first.0))
     }
 
-    /// Reports a race of two accesses.
-    pub fn report_race(&mut self, name: &str, conflict: &AccessConflict) {
+    /// Reports a conflict of two accesses.
+    pub fn report_conflict(
+        &mut self,
+        ctx: &mut InvocationCtx<'_>,
+        pointer: &ConcretePointer,
+        conflict: &AccessConflict,
+    ) {
+        let program = self.program;
         let [earlier, later] = [&conflict.earlier, &conflict.later]
             .map(|record| (record, self.invocation_id(record.epoch.invocation)));
         let stores = |record: &AccessRecord| {
-            record.site.kind.writes || self.program.loads_for_store(record.site.instruction)
+            record.site.kind.writes || program.loads_for_store(record.site.instruction)
         };
         let verb_of = |record: &AccessRecord| match (record.site.kind.is_atomic, stores(record)) {
             (true, true) => "atomically writes",
@@ -293,7 +308,16 @@ impl Interpreter<'_> {
         let stored = conflict.repeated_store.filter(|_| writes(earlier.0) && writes(later.0));
         let is_equal = stored == Some(0) && cause == FindingCause::Unordered;
         let cause = if is_equal { FindingCause::EqualStores } else { cause };
-        let same = match (stored, self.program.module.language) {
+        let spot = |(record, identity): (&AccessRecord, InvocationId)| {
+            (record.site.instruction, identity, Some(stores(record)))
+        };
+        let at = vec![spot(earlier), spot(later)];
+        // Most conflicts are those of other elements at the same lines.
+        if self.reported.contains(&self.finding_lines(cause, &at)) {
+            return;
+        }
+        let name = self.element_name(ctx, pointer, conflict.word * WORD_BYTES);
+        let same = match (stored, program.module.language) {
             (None, _) => "",
             (Some(0), Some(ShaderLanguage::Hlsl)) if conflict.class != litmus::StorageClass::Workgroup => {
                 "; the write stores the value that memory already holds, which HLSL defines and Vulkan does not"
@@ -302,7 +326,7 @@ impl Interpreter<'_> {
             _ => "; with these inputs the write stores the value that memory already holds",
         };
         let is_private = earlier.0.site.kind.is_private || later.0.site.kind.is_private;
-        let module = &self.program.module;
+        let module = &program.module;
         let is_private =
             is_private && module.uses_vulkan_model && module.language == Some(ShaderLanguage::Glsl);
         let private = match cause == FindingCause::Unpublished && is_private {
@@ -322,11 +346,7 @@ impl Interpreter<'_> {
             verb_of(later.0),
             self.describe_calls(later.0.site.calls)
         );
-        let spot = |(record, identity): (&AccessRecord, InvocationId)| {
-            (record.site.instruction, identity, Some(stores(record)))
-        };
-        let at = vec![spot(earlier), spot(later)];
-        self.report_finding(SiteFinding { cause, element: name.to_owned(), message, at, inputs: 0 });
+        self.report_finding(SiteFinding { cause, element: name, message, at, inputs: 0 });
     }
 
     /// Describes the calls that led to an access, innermost first.
