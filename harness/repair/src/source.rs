@@ -114,12 +114,8 @@ impl RepairState {
     }
 
     /// Counts the findings of each kind and variable.
-    fn count_findings(&self) -> BTreeMap<(String, String), usize> {
-        let mut counts = BTreeMap::new();
-        for finding in self.findings() {
-            *counts.entry(finding_key(finding)).or_default() += 1;
-        }
-        counts
+    fn count_findings(&self) -> FindingCounts {
+        count_findings(self.findings())
     }
 
     /// Returns the keys of findings that chosen inputs or the assumed grid decide.
@@ -137,6 +133,23 @@ impl RepairState {
     fn line_keys(&self) -> Vec<LineKey> {
         line_keys(&self.text, self.findings())
     }
+}
+
+/// The number of findings of each kind and variable.
+type FindingCounts = BTreeMap<(String, String), usize>;
+
+fn count_findings(findings: &[FindingRecord]) -> FindingCounts {
+    let mut counts = FindingCounts::new();
+    for finding in findings {
+        *counts.entry(finding_key(finding)).or_default() += 1;
+    }
+    counts
+}
+
+/// Returns true if fewer findings have the kind and variable of the one that a change should remove.
+fn has_fewer_findings(after: &FindingCounts, before: &FindingCounts, removed: &LineKey) -> bool {
+    let key = (removed.0.clone(), removed.1.clone());
+    after.get(&key) < before.get(&key)
 }
 
 /// The kind and variable of a finding, and the text of its lines.
@@ -400,7 +413,10 @@ impl RepairSearch<'_> {
         let text = fix.apply(&state.text).filter(|text| self.texts.insert(text.clone()))?;
         let module = self.compile_text(&text)?;
         let line = (self.walks.walk_with_inputs)(&module, &state.walked.options);
-        if line.as_ref().is_some_and(|line| line_keys(&text, &line.findings).contains(removed)) {
+        if let Some(line) = &line
+            && (line_keys(&text, &line.findings).contains(removed)
+                || !has_fewer_findings(&count_findings(&line.findings), &state.count_findings(), removed))
+        {
             return None;
         }
         let is_order_dependent = line.is_some_and(|line| line.order_dependent.is_some());
@@ -434,7 +450,7 @@ impl RepairSearch<'_> {
         // Atomics that leave a race on the variable would only hide a part of it.
         let is_partial = self.is_atomic_pass && after.contains_key(&variable);
         if is_partial
-            || after.get(&variable) >= before.get(&variable)
+            || !has_fewer_findings(&after, &before, removed)
             || changed.line_keys().contains(removed)
         {
             return Trial::Useless;
@@ -500,14 +516,12 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
         let Some(last) = fix.steps().last() else { continue };
         let remaining_keys = last.state.line_keys();
         let previous = std::mem::replace(&mut counts, last.state.count_findings());
-        // An edit of its line changes the key of a finding that remains, but not their number.
-        let has_fewer = |key: &LineKey| {
-            let kind = (key.0.clone(), key.1.clone());
-            counts.get(&kind) < previous.get(&kind)
-        };
         let is_removed = |index: usize| match fix {
             FoundRepair::InWords(_) => keys[index].0 == "race",
-            FoundRepair::Edits(_) => !remaining_keys.contains(&keys[index]) && has_fewer(&keys[index]),
+            // An edit of its line changes the key of a finding that remains, but not their number.
+            FoundRepair::Edits(_) => {
+                !remaining_keys.contains(&keys[index]) && has_fewer_findings(&counts, &previous, &keys[index])
+            }
         };
         let record = |step: &RepairStep, (line_number, change): &(u32, ShaderChange)| ChangeRecord {
             file: Some(line.file.clone()),
