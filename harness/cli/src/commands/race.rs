@@ -266,10 +266,7 @@ impl AnswerWriter<'_> {
         if let Some(element) = line.order_dependent.as_ref().filter(|_| !self.is_quiet)
             && self.arguments.device.is_some()
         {
-            print_message(&format!(
-                "{}: schedules decide {element}: the contents of a device may be others",
-                line.file
-            ));
+            print_message(&format!("{}: {element}; a device may leave other contents", line.file));
         }
         if let Some(number) = self.arguments.step.filter(|_| !line.findings.is_empty())
             && number as usize > line.findings.len()

@@ -89,12 +89,11 @@ pub fn add_device_contents(
     device: &ContentsDevice,
 ) -> Result<(), Error> {
     let failed = |failure| Error::for_file(&shader.file, failure);
-    let chosen: Vec<&str> = line.coverage.inputs.iter().flatten().map(String::as_str).collect();
-    if !chosen.is_empty() {
+    if let Some(chosen) = line.coverage.inputs.first() {
         return Err(failed(Failure::input_message(format!(
-            "{}: --device compares one dispatch, whose inputs you give; the tool chose some: pass `{}` or other values, or `--inputs zeros`",
+            "{}: --device compares one dispatch, whose inputs you give; the tool chose {}: set them by `--grid`, `--push`, `--buffer` and `--spec`, or pass `--inputs zeros`",
             shader.file,
-            chosen.join(" ")
+            chosen.join(", ")
         ))));
     }
     let refused = |refusal| failed(Failure::input_message(placed_refusal_text(&shader.file, &refusal)));
