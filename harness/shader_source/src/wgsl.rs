@@ -140,7 +140,8 @@ fn assumed_value(declared: &OverrideDeclaration, plain: &str) -> OverrideValue {
         ("bool", _) => ("false", OverrideRole::Size),
         (_, Some((0, _))) => ("64", OverrideRole::Size),
         (_, Some(_)) => ("1", OverrideRole::Size),
-        _ => ("1", OverrideRole::Number),
+        // One round of a loop does not race with the next one.
+        _ => ("2", OverrideRole::Number),
     };
     OverrideValue { value: value.to_owned(), role }
 }

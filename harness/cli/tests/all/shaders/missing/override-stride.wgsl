@@ -1,5 +1,5 @@
 // expect: needs-inputs
-// The invocations race for the assumed number 1, and not for a large one.
+// The invocations race for the assumed number, and not for a large one.
 override count: u32;
 @group(0) @binding(0) var<storage, read_write> data: array<u32>;
 @compute @workgroup_size(8)
