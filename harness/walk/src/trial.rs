@@ -10,6 +10,7 @@ use entry_point::dataflow::is_ordering;
 use entry_point::input_place::{OverrideRole, OverrideValue};
 use entry_point::{AnalysisOptions, FindingCause, FindingKind, Refusal};
 
+use super::implicit_flow::JoinedCondition;
 use super::influence::InputInfluence;
 use super::program::DecodedProgram;
 use super::report::{Blocked, FindingKey, GridFinding};
@@ -228,21 +229,20 @@ fn implicitly_blocked(
     influence: &InputInfluence,
     reached: &[bool],
     known: &[Blocked],
-) -> Option<Blocked> {
+) -> Vec<Blocked> {
     let known: BTreeSet<u32> = known.iter().flat_map(|blocked| blocked.blocks.iter().copied()).collect();
-    let one_sided =
-        |(site, _): &(&u32, &Taint)| !program.skipped_by_branch(**site, reached).blocks.is_empty();
-    let taint = influence.branches.iter().filter(one_sided).fold(0, |all, (_, taint)| all | taint);
-    if taint == 0 {
-        return None;
-    }
-    let skipped = program.skipped_by_joined_values(reached, &known);
-    (!skipped.effects.is_empty()).then(|| Blocked {
-        inputs: inputs_in(taint, influence.count),
-        lines: skipped.effects,
-        targets: skipped.blocks.clone(),
-        blocks: skipped.blocks,
-    })
+    let taint_of = |is_deciding: &dyn Fn(u32) -> bool| {
+        let deciding = influence.branches.iter().filter(|(site, _)| is_deciding(**site));
+        deciding.fold(0, |all, (_, taint)| all | taint)
+    };
+    let is_one_sided = |site: u32| !program.skipped_by_branch(site, reached).blocks.is_empty();
+    let blocked = |joined: JoinedCondition| {
+        let JoinedCondition { blocks, lines, branches, is_open } = joined;
+        let taint = taint_of(&|site| branches.contains(&site) || is_open && is_one_sided(site));
+        let inputs = inputs_in(taint, influence.count);
+        (taint != 0).then(|| Blocked { inputs, lines, targets: blocks.clone(), blocks })
+    };
+    program.skipped_by_joined_values(reached, &known).into_iter().filter_map(blocked).collect()
 }
 
 /// The influence of the launch on one walk.
