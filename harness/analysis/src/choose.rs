@@ -23,6 +23,7 @@ use spirv_reader::{
 };
 
 use self::conventions::{Conventions, has_degenerate_number, is_beyond_positions};
+use self::elements::has_fewer_elements;
 use self::launch::{
     LaunchFindings, LaunchSearch, MissingLaunch, add_samplers, choose_launch, large_grid_workgroups,
 };
@@ -86,12 +87,22 @@ pub struct InputChoice {
     conventions: Conventions,
     /// Races that vanish if loops have few rounds, with the inputs that bound these loops.
     due_to_bounds: BTreeMap<FindingKey, Vec<usize>>,
-    /// The inputs and the description of a race that needs extents which differ, or a distance other than zero.
-    by_other_values: Option<(Vec<usize>, GridFinding)>,
-    /// The same for a race of a small number with large ones, which conditions of a proof may exclude.
-    by_small_share: Option<(Vec<usize>, GridFinding)>,
+    /// A race that needs extents which differ, or a distance other than zero.
+    by_other_values: Option<RaceOfValues>,
+    /// A race of a small number with large ones, which conditions of a proof may exclude.
+    by_small_share: Option<RaceOfValues>,
     /// True if the deadline ended the search.
     pub(crate) is_cut_off: bool,
+}
+
+/// A race of other values than the chosen ones.
+#[derive(Clone, Debug)]
+pub(crate) struct RaceOfValues {
+    /// The inputs that it depends on.
+    pub inputs: Vec<usize>,
+    pub found: GridFinding,
+    /// The values that show it.
+    pub options: AnalysisOptions,
 }
 
 /// Grid and local size as far as they were chosen.
@@ -192,8 +203,8 @@ impl InputChoice {
         Some(covered)
     }
 
-    /// Returns a race of a small number with large ones, and the inputs that it depends on.
-    pub(crate) fn race_of_small_share(&self) -> Option<&(Vec<usize>, GridFinding)> {
+    /// Returns a race of a small number with large ones.
+    pub(crate) fn race_of_small_share(&self) -> Option<&RaceOfValues> {
         self.by_small_share.as_ref()
     }
 
@@ -259,9 +270,19 @@ impl InputChoice {
     /// Returns true if a finding exists only because of assumed values: a trial reached its code without it.
     ///
     /// `options` are those that show the finding.
-    pub(crate) fn depends_on_values(&self, found: &GridFinding, options: &AnalysisOptions) -> bool {
+    pub(crate) fn depends_on_values(
+        &self,
+        module: &SpirvModule,
+        found: &GridFinding,
+        options: &AnalysisOptions,
+    ) -> bool {
         if self.due_to_bounds.contains_key(&found.finding_key()) {
             return true;
+        }
+        let key = found.finding_key();
+        let mut showing = self.trials.iter().filter(|(_, trial)| trial.findings.contains_key(&key));
+        if showing.any(|(options, trial)| has_fewer_elements(module, found, options, trial)) {
+            return false;
         }
         // An array may fit only other local sizes.
         let is_sized = self.launch.has_local_size()
@@ -278,7 +299,6 @@ impl InputChoice {
         }
         // Counters, flags and locks other than zero let invocations pass that should wait.
         if !is_conventional && found.kind.is_race() {
-            let key = found.finding_key();
             let has_zeros = |(options, trial): &&(AnalysisOptions, Trial)| {
                 self.conventions.is_satisfied_by(options) && trial.findings.contains_key(&key)
             };
@@ -300,7 +320,6 @@ impl InputChoice {
         if is_walk && inputs.iter().any(is_buffer) {
             return true;
         }
-        let key: FindingKey = found.finding_key();
         // A count that lets fewer invocations of the same grid pass refutes nothing, nor does an offset beyond the buffer.
         let of_grid = self.trials.iter().filter(|(other, _)| other.grid == options.grid);
         let showing = of_grid.filter(|(_, trial)| trial.findings.contains_key(&key));
@@ -391,8 +410,8 @@ impl InputChoice {
     /// place. Writes alone are not counted, as the elements may be a permutation. They are counted if more
     /// invocations make them for other numbers, and race with all contents that were tried.
     ///
-    /// Also returns such a race.
-    pub(crate) fn contents_that_decide_races(&self) -> (Vec<usize>, Option<GridFinding>) {
+    /// Also returns such a race, with the inputs that show it.
+    pub(crate) fn contents_that_decide_races(&self) -> (Vec<usize>, Option<(GridFinding, AnalysisOptions)>) {
         let (mut all, mut race) = (BTreeSet::new(), None);
         let Some((options, first)) = self.choices.first().zip(self.chosen.first()) else {
             return (Vec::new(), race);
@@ -427,13 +446,13 @@ impl InputChoice {
                 };
                 if is_decided {
                     all.extend(found.inputs.iter().copied().filter(is_part));
-                    race.get_or_insert_with(|| found.without_inputs());
+                    race.get_or_insert_with(|| (found.without_inputs(), options.clone()));
                 }
             }
         }
-        if let Some((inputs, found)) = &self.by_other_values {
+        if let Some(RaceOfValues { inputs, found, options }) = &self.by_other_values {
             all.extend(inputs);
-            race.get_or_insert_with(|| found.clone());
+            race.get_or_insert_with(|| (found.clone(), options.clone()));
         }
         (all.into_iter().collect(), race)
     }

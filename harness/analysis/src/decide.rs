@@ -146,8 +146,8 @@ struct DecidedChoices<'a> {
 struct FindingClasses {
     /// Those that hold whatever the chosen inputs are.
     certain: Vec<GridFinding>,
-    /// Those that assumed values decide.
-    dependent: Vec<GridFinding>,
+    /// Those that assumed values decide, with these values.
+    dependent: Vec<(GridFinding, AnalysisOptions)>,
     /// Those that the assumed grid decides, with the grid.
     due_to_grid: Vec<(GridFinding, Option<String>)>,
     /// Those that the assumed subgroup size decides, with the size that shows them.
@@ -180,8 +180,8 @@ impl DecidedChoices<'_> {
             let mut certain = Vec::new();
             for found in std::mem::take(&mut report.findings) {
                 let is_first = classes.dependent.is_empty() && classes.due_to_grid.is_empty();
-                if choice.depends_on_values(&found, options) {
-                    classes.dependent.push(found);
+                if choice.depends_on_values(module, &found, options) {
+                    classes.dependent.push((found, options.clone()));
                 } else if choice.is_due_to_grid(&found, options) || is_in_larger_grid(&found, report) {
                     let grid = describe_grid(options, &found);
                     classes.due_to_grid.push((found, grid));
@@ -257,8 +257,12 @@ impl DecidedChoices<'_> {
         let FindingClasses { certain, dependent, due_to_grid, due_to_subgroups, shown_by, open_shown_by } =
             classes;
         let due = due_to_grid.iter().map(|(found, _)| found);
-        let open = dependent.iter().chain(due).chain(due_to_subgroups.iter().map(|(found, _)| found));
-        let of_share = choice.race_of_small_share().map(|(_, found)| found);
+        let open = dependent
+            .iter()
+            .map(|(found, _)| found)
+            .chain(due)
+            .chain(due_to_subgroups.iter().map(|(found, _)| found));
+        let of_share = choice.race_of_small_share().map(|race| &race.found);
         report.open_findings = open.chain(of_share).cloned().collect();
         let mut options = first.clone();
         // The choice to report is the first one with a certain finding.
@@ -280,7 +284,6 @@ impl DecidedChoices<'_> {
         if let Some(lines) = line_ranges(module, &alone.iter().flat_map(|one| one.lines.clone()).collect()) {
             report.limits.push(CoverageLimit::Note(format!("one invocation alone reaches {lines}")));
         }
-        report.blocked.extend(alone);
         let by_launch = choice.needed_launch(module, &reached);
         let is_settled = matches!(report.verdict, RaceVerdict::Clean | RaceVerdict::Racy);
         let (by_contents, of_contents) = choice.contents_that_decide_races();
@@ -288,33 +291,39 @@ impl DecidedChoices<'_> {
         let needs_grid = report.verdict == RaceVerdict::Clean && report.two_workgroup_finding.is_some();
         if !certain.is_empty() {
             report.verdict = RaceVerdict::Racy;
-        } else if is_decided || is_settled && !(report.blocked.is_empty() && by_launch.is_empty()) {
+        } else if is_decided
+            || is_settled && !(report.blocked.is_empty() && alone.is_empty() && by_launch.is_empty())
+        {
             report.verdict = RaceVerdict::NeedsInputs;
             let depends = !dependent.is_empty();
             let mut listed = Vec::new();
-            for found in &dependent {
+            for (found, shown) in &dependent {
                 let key = (found.finding_key(), &found.message);
                 if listed.contains(&key) || listed.len() == MAX_LISTED {
                     continue;
                 }
                 listed.push(key);
-                let needs = needed_inputs(module, &first, &[], &choice.inputs_of(found), true);
+                let needs = needed_inputs(module, shown, &[], &choice.inputs_of(found), true);
                 report.needs.extend(needs.into_iter().map(|needed| needed.with_finding(found)));
             }
-            if let (Some(found), false) = (of_contents, depends) {
-                let needs = needed_inputs(module, &first, &[], &by_contents, false);
+            if let (Some((found, shown)), false) = (of_contents, depends) {
+                let needs = needed_inputs(module, &shown, &[], &by_contents, false);
                 report.needs.extend(needs.into_iter().map(|needed| needed.with_finding(&found)));
             }
             report.needs.extend(needed_inputs(module, &first, &report.blocked, &[], false));
+            for mut needed in needed_inputs(module, &first, &alone, &[], false) {
+                needed.lines += " by a second invocation";
+                report.needs.push(needed);
+            }
             report.needs.extend(by_launch);
             if report.needs.is_empty() {
                 report.needs = chosen_constants(module, given, &first);
             }
-        } else if let (true, Some((inputs, found))) = (is_settled, choice.race_of_small_share()) {
+        } else if let (true, Some(race)) = (is_settled, choice.race_of_small_share()) {
             report.verdict = RaceVerdict::NeedsInputs;
             report.is_open_by_share = true;
-            let needs = needed_inputs(module, &first, &[], inputs, false);
-            report.needs.extend(needs.into_iter().map(|needed| needed.with_finding(found)));
+            let needs = needed_inputs(module, &race.options, &[], &race.inputs, false);
+            report.needs.extend(needs.into_iter().map(|needed| needed.with_finding(&race.found)));
         } else if needs_grid || !due_to_grid.is_empty() || !due_to_subgroups.is_empty() {
             report.verdict = RaceVerdict::NeedsInputs;
         }
@@ -359,17 +368,20 @@ impl DecidedChoices<'_> {
         } else if choice.is_launch_search_cut_off() {
             report.limits.push(CoverageLimit::GridSearchCutOff);
         }
-        report.findings = certain;
-        report.chosen_inputs = vec![list_choice(given, &first, &choice.deciding_zeros())];
-        for InputChoiceReport { options: other, .. } in &others {
+        // The inputs that show the first certain finding come first.
+        let shown = if certain.is_empty() { &first } else { &options };
+        report.chosen_inputs = vec![list_choice(given, shown, &choice.deciding_zeros())];
+        let others = others.iter().map(|other| &other.options);
+        for other in std::iter::once(&first).chain(others) {
             let is_changed = |input: &&AssumedInput| {
                 !matches!(input.place, InputPlace::Constant(_))
-                    && input.describe_value(other) != input.describe_value(&first)
+                    && input.describe_value(other) != input.describe_value(shown)
             };
             let values = other.assumed.iter().filter(is_changed);
             let values = values.map(|input| format!("{} = {}", input.name, input.describe_value(other)));
-            report.chosen_inputs.push(describe_launch(&first, other).into_iter().chain(values).collect());
+            report.chosen_inputs.push(describe_launch(shown, other).into_iter().chain(values).collect());
         }
+        report.findings = certain;
         // A further choice that differs in nothing that is listed adds nothing.
         let mut listed: Vec<Vec<String>> = Vec::new();
         report.chosen_inputs.retain(|inputs| {

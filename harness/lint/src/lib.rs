@@ -3,5 +3,6 @@
 mod rules;
 
 pub use rules::{
-    InvalidUse, Lint, LintRule, ValidityRule, awaited_atomics, divergent_barriers, invalid_uses, lint,
+    InvalidUse, Lint, LintRule, ValidityRule, awaited_atomics, divergent_barriers, invalid_uses, is_in_loop,
+    lint,
 };

@@ -7,6 +7,8 @@ mod update;
 mod validity;
 mod waiting;
 
+pub use storage_class::is_in_loop;
+
 use std::collections::BTreeSet;
 
 use litmus::{IgnoredClass, StorageClassSet, closed_enum};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use spirv_reader::{Specialized, SpirvModule};
+use spirv_reader::{Specialized, SpirvModule, SpirvOperation};
 
 use super::member_at;
 use entry_point::assumed::{StartValue, atomic_members, start_values, written_members};
@@ -22,7 +22,7 @@ pub(super) struct Conventions {
     pub(super) falling: BTreeSet<usize>,
     /// Those among them that the kernel only reads. Another kernel sets such a flag.
     pub(super) read_only: BTreeSet<usize>,
-    /// The arrays. Another kernel may have set their elements to the start of each bin of a sort.
+    /// The arrays with a computed index. Another kernel may have set their elements to the start of each bin of a sort.
     pub(super) arrays: BTreeSet<usize>,
 }
 
@@ -64,7 +64,8 @@ impl Conventions {
         // Another kernel does not compute what this one stores.
         let is_array = |input: &AssumedInput| match input.place {
             InputPlace::Contents(at) => {
-                is_counter(input) && !stored.iter().any(|(stored_place, _)| *stored_place == at)
+                let is_stored = stored.iter().any(|(stored_place, _)| *stored_place == at);
+                is_counter(input) && !is_stored && has_computed_index(module, at)
             }
             _ => false,
         };
@@ -123,6 +124,22 @@ impl Conventions {
             options.assumed.get(*at).is_none_or(is_usual)
         })
     }
+}
+
+/// Returns true if an access of a buffer may have an index that is no constant.
+fn has_computed_index(module: &SpirvModule, at: SetBinding) -> bool {
+    let mut pointers: BTreeSet<u32> = module.variables_at(at).into_iter().collect();
+    let mut code = module.functions.values().flat_map(|function| &function.code);
+    code.any(|one| match module.operation(one) {
+        SpirvOperation::AccessChain { base, element, indices } if pointers.contains(&base) => {
+            pointers.insert(one.result);
+            element.iter().chain(indices).any(|index| !module.constants.contains_key(index))
+        }
+        SpirvOperation::Call { arguments, .. } => {
+            arguments.iter().any(|argument| pointers.contains(argument))
+        }
+        _ => false,
+    })
 }
 
 /// Returns true if one of these inputs is the number 0 or 1 in `other`, and larger in `options`.

@@ -1,11 +1,14 @@
-//! Trials with other elements of buffers than the search has chosen.
+//! Trials with other elements of buffers than the search has chosen, and races whatever the elements are.
 
 use std::collections::BTreeSet;
+
+use rspirv::spirv::StorageClass;
+use spirv_reader::{SpirvConstant, SpirvModule, SpirvOperation, SpirvType};
 
 use super::search::{Candidate, InputSearch, scalar_bits, set_contents};
 use entry_point::AnalysisOptions;
 use entry_point::input_place::{AssumedInput, InputKind, InputPlace};
-use walk::FindingKey;
+use walk::{FindingKey, GridFinding, Trial};
 
 /// Fill words whose elements differ, for floats and for other numbers, and scalars as a share of the invocations.
 const DISTINCT_VALUES: [(&str, &str, u64); 2] = [("floats", "random", 2), ("iota", "iota", 5)];
@@ -105,4 +108,36 @@ impl InputSearch<'_> {
         }
         None
     }
+}
+
+/// Returns true if two of the writes of a race are to one element whatever the inputs are: more invocations of a workgroup
+/// than its array has elements execute a store that no loop repeats.
+pub(super) fn has_fewer_elements(
+    module: &SpirvModule,
+    found: &GridFinding,
+    options: &AnalysisOptions,
+    trial: &Trial,
+) -> bool {
+    let (Ok(entry), Some(site)) = (module.find_entry(options.entry.as_deref()), found.sites.first()) else {
+        return false;
+    };
+    let Some(function) = module.functions.get(&entry.function) else { return false };
+    let before = module.functions.iter().take_while(|(id, _)| **id != entry.function);
+    let first_site: usize = before.map(|(_, function)| function.code.len()).sum();
+    let at = (*site as usize).wrapping_sub(first_site);
+    let is_one_store = found.kind.is_race() && found.sites.iter().all(|other| other == site);
+    let store = function.code.get(at).filter(|_| is_one_store).map(|one| module.operation(one));
+    let Some(SpirvOperation::Store { pointer, .. }) = store else { return false };
+    let chain = function.code.iter().find(|one| one.result == pointer).map(|chain| module.operation(chain));
+    let Some(SpirvOperation::AccessChain { base, indices: [_], .. }) = chain else { return false };
+    let array = module.variables.get(&base).filter(|variable| variable.class == StorageClass::Workgroup);
+    let length = match array.and_then(|variable| module.types.get(&variable.ty)) {
+        Some(SpirvType::Array { length, .. }) => module.constants.get(length),
+        _ => None,
+    };
+    let Some((_, SpirvConstant::Scalar(length))) = length else { return false };
+    let [x, y, z] = options.grid.unwrap_or([1; 3]).map(u64::from);
+    let workgroups = if options.workgroups.is_empty() { x * y * z } else { options.workgroups.len() as u64 };
+    !lint::is_in_loop(module, function, at)
+        && u64::from(trial.fewest_entries(&found.blocks)) > length.saturating_mul(workgroups)
 }

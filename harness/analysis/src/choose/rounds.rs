@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::search::{InputSearch, set_scalar};
+use super::RaceOfValues;
+use super::search::{Candidate, InputSearch, set_scalar};
 use entry_point::FindingKind;
 use entry_point::input_place::{AssumedInput, InputKind, InputPlace};
+use spirv_reader::{SpirvConstant, SpirvModule};
 use walk::{FindingKey, GridFinding};
 
 /// Upper bound on the numbers that are changed one at a time.
@@ -19,6 +21,17 @@ const MIN_EXTENT: u64 = MAX_BOUNDS as u64;
 /// Returns true if no assumed input has part in a finding.
 fn is_certain(found: &GridFinding) -> bool {
     found.inputs.is_empty() && found.control.is_empty()
+}
+
+/// Returns the value of a specialization constant in the module.
+fn declared_bits(module: &SpirvModule, number: u32) -> Option<u64> {
+    let mut constants = module.constants.iter();
+    constants.find_map(|(id, (_, constant))| match constant {
+        SpirvConstant::Scalar(bits) if module.decorations_of(*id).specialization == Some(number) => {
+            Some(*bits)
+        }
+        _ => None,
+    })
 }
 
 impl InputSearch<'_> {
@@ -44,7 +57,7 @@ impl InputSearch<'_> {
         let mut options = self.trials[base].0.clone();
         for (at, number) in numbers {
             if let Some(input) = options.assumed.get(at).cloned() {
-                set_scalar(&mut options, &input, number);
+                self.set_input(&mut options, &input, &Candidate::Bits(number));
             }
         }
         self.try_inputs(options)
@@ -65,6 +78,10 @@ impl InputSearch<'_> {
             .filter(|(key, found)| key.0 == FindingKind::Race && accepts(found) && !is_known(key));
         let race = races.next().filter(|_| trial.is_complete && self.is_conventional(at))?;
         Some((race.0.clone(), race.1.clone()))
+    }
+
+    fn race_of_trial(&self, at: usize, inputs: Vec<usize>, found: GridFinding) -> RaceOfValues {
+        RaceOfValues { inputs, found, options: self.trials[at].0.clone() }
     }
 
     /// Returns a trial with a race that needs two rounds of a loop, if no other trial has it.
@@ -102,11 +119,11 @@ impl InputSearch<'_> {
         (has_race && self.is_conventional(at)).then_some(at)
     }
 
-    /// Returns a race of the elements of extents that differ, and the inputs that it depends on, if no other trial has it.
+    /// Returns a race of the elements of extents that differ, if no other trial has it.
     ///
     /// Equal extents hide an index that multiplies by the wrong one. A number that the code does not compare may be a
     /// stride, with which rows overlap unless it is large enough.
-    pub(super) fn race_of_unequal_extents(&mut self, others: &[usize]) -> Option<(Vec<usize>, GridFinding)> {
+    pub(super) fn race_of_unequal_extents(&mut self, others: &[usize]) -> Option<RaceOfValues> {
         if let Some(race) = self.race_of_distance(*others.first()?) {
             return Some(race);
         }
@@ -127,19 +144,18 @@ impl InputSearch<'_> {
                 !found.inputs.is_empty() && found.inputs.iter().all(|input| extents.contains(input))
             };
             if let Some((_, race)) = self.new_race(at, others, is_of_extents) {
-                return Some((race.inputs.clone(), race.without_inputs()));
+                return Some(self.race_of_trial(at, race.inputs.clone(), race.without_inputs()));
             }
             extents.reverse();
         }
         None
     }
 
-    /// Returns a race of a small number with numbers as large as the grid or larger, and the inputs that it depends on, if
-    /// no other trial has it.
+    /// Returns a race of a small number with numbers as large as the grid or larger, if no other trial has it.
     ///
     /// A share as large as the count lets one invocation access every element, and a count that the grid's shares exceed
     /// hides the elements at their ends. Numbers that a counter is compared with fit the grid and stay.
-    pub(super) fn race_of_small_share(&mut self, others: &[usize]) -> Option<(Vec<usize>, GridFinding)> {
+    pub(super) fn race_of_small_share(&mut self, others: &[usize]) -> Option<RaceOfValues> {
         let base = *others.first()?;
         let mut numbers = self.deciding_numbers(base, &|number| number > 1);
         numbers.retain(|number| !self.trials[base].1.synchronizing.contains(number));
@@ -157,7 +173,7 @@ impl InputSearch<'_> {
                         .map(|input| format!("{} = {}", input.name, input.describe_value(options)))
                         .collect();
                     race.message += &format!("; with {}", values.join(", "));
-                    return Some((numbers, race));
+                    return Some(self.race_of_trial(at, numbers, race));
                 }
             }
         }
@@ -167,7 +183,7 @@ impl InputSearch<'_> {
     /// Returns a race of the elements at a distance of one, and the inputs that it depends on, if the distance is zero.
     ///
     /// A distance of zero lets each invocation access its own elements only, and races with none.
-    fn race_of_distance(&mut self, base: usize) -> Option<(Vec<usize>, GridFinding)> {
+    fn race_of_distance(&mut self, base: usize) -> Option<RaceOfValues> {
         let (options, trial) = &self.trials[base];
         let is_zero = |input: &AssumedInput| {
             input.is_number() && input.kind == InputKind::Integer && input.describe_value(options) == "0"
@@ -188,7 +204,7 @@ impl InputSearch<'_> {
                     continue;
                 }
             }
-            return Some((race.inputs.clone(), race.without_inputs()));
+            return Some(self.race_of_trial(at, race.inputs.clone(), race.without_inputs()));
         }
         None
     }
@@ -198,9 +214,15 @@ impl InputSearch<'_> {
         let (options, trial) = &self.trials[base];
         let deciding: BTreeSet<usize> = trial.branches.values().flatten().copied().collect();
         let is_kept = |input: &AssumedInput| {
-            let is_number = matches!(input.place, InputPlace::Push(..) | InputPlace::Scalar(..));
-            let number = input.describe_value(options).parse::<u64>();
-            is_number && input.kind == InputKind::Integer && number.is_ok_and(keep)
+            let number = match input.place {
+                InputPlace::Push(..) | InputPlace::Scalar(..) => input.describe_value(options).parse().ok(),
+                // A larger one may be the size of an array.
+                InputPlace::Constant(id) if !options.specialization.contains_key(&id) => {
+                    declared_bits(self.module, id).filter(|bits| *bits == 1)
+                }
+                _ => None,
+            };
+            input.kind == InputKind::Integer && number.is_some_and(keep)
         };
         deciding
             .into_iter()

@@ -18,7 +18,11 @@ impl InputChoice {
     pub(crate) fn reached_by_one(&self) -> Vec<Blocked> {
         let alone = self.chosen.first().into_iter().flat_map(|trial| &trial.alone);
         // Counters start as zeros, so another value lets no more invocations pass.
-        self.never_shared(alone.filter(|alone| !self.decides_by_counters(alone)))
+        let mut all = self.never_shared(alone.filter(|alone| !self.decides_by_counters(alone)));
+        for alone in &mut all {
+            alone.inputs.retain(|input| !self.conventions.inputs.contains(input));
+        }
+        all
     }
 
     /// Returns true if counters, flags and locks alone decide whether code is reached.

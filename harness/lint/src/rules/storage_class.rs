@@ -81,7 +81,7 @@ fn mismatched_barriers_in<'m>(
 }
 
 /// Returns true if a branch after an instruction leads to a position before it.
-fn is_in_loop(module: &SpirvModule, function: &SpirvFunction, at: usize) -> bool {
+pub fn is_in_loop(module: &SpirvModule, function: &SpirvFunction, at: usize) -> bool {
     function.code[at..].iter().any(|one| {
         let is_backward = |label: u32| function.labels.get(&label).is_some_and(|index| *index <= at);
         module.successors(&function.types, one).any(is_backward)
