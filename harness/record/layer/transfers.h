@@ -110,15 +110,15 @@ static void layer_vkCmdCopyBuffer(Handle handle, uint64_t from, uint64_t to, uin
 COPY_BUFFER2(vkCmdCopyBuffer2)
 COPY_BUFFER2(vkCmdCopyBuffer2KHR)
 
-/* Old masks have one bit for every transfer. The specification puts fills and updates under clears. */
+/* Clear commands of the specification, so their stage is that of clears. */
 static void layer_vkCmdFillBuffer(Handle handle, uint64_t to, uint64_t offset, uint64_t size, uint32_t data) {
     CALL_NEXT(handle, void, vkCmdFillBuffer, (Handle, uint64_t, uint64_t, uint64_t, uint32_t))(handle, to, offset, size, data);
-    add_buffer_command(handle, "vkCmdFillBuffer", SYNC_CLEAR | SYNC_COPY, 0, to, 1, &(BufferRegion){ 0, offset, size }, 0);
+    add_buffer_command(handle, "vkCmdFillBuffer", SYNC_CLEAR, 0, to, 1, &(BufferRegion){ 0, offset, size }, 0);
 }
 
 static void layer_vkCmdUpdateBuffer(Handle handle, uint64_t to, uint64_t offset, uint64_t size, const void *data) {
     CALL_NEXT(handle, void, vkCmdUpdateBuffer, (Handle, uint64_t, uint64_t, uint64_t, const void *))(handle, to, offset, size, data);
-    add_buffer_command(handle, "vkCmdUpdateBuffer", SYNC_CLEAR | SYNC_COPY, 0, to, 1, &(BufferRegion){ 0, offset, size }, 0);
+    add_buffer_command(handle, "vkCmdUpdateBuffer", SYNC_CLEAR, 0, to, 1, &(BufferRegion){ 0, offset, size }, 0);
 }
 
 static void layer_vkCmdCopyQueryPoolResults(Handle handle, uint64_t pool, uint32_t first, uint32_t count, uint64_t to, uint64_t offset,

@@ -357,6 +357,16 @@ impl SpirvModule {
         })
     }
 
+    /// Returns the compiler of WGSL that made the module, by the number of its generator in the header.
+    pub fn wgsl_compiler(&self) -> Option<&'static str> {
+        match self.words.get(2)? {
+            // naga writes its number where the version belongs.
+            28 => Some("naga"),
+            generator if generator >> 16 == 23 => Some("tint"),
+            _ => None,
+        }
+    }
+
     /// Returns the id bound of the header.
     pub fn id_bound(&self) -> usize {
         self.words.get(3).map_or(0, |bound| *bound as usize)

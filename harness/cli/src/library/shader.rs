@@ -9,7 +9,7 @@ use entry_point::input_place::OverrideRole;
 use entry_point::source_location;
 use lint::Lint;
 use results::wire::{FindingPlace, FindingRecord, RejectedLine};
-use spirv_reader::{SourcePosition, SpirvModule};
+use spirv_reader::{ShaderLanguage, SourcePosition, SpirvModule};
 
 use super::error::{Error, ErrorKind};
 
@@ -146,6 +146,22 @@ impl ShaderModule {
     pub fn from_spirv(file: &str, module: impl Into<Vec<u8>>) -> ShaderModule {
         let source = SourceModule::from_spirv(module.into());
         ShaderModule { file: file.to_owned(), source, compilation: None }
+    }
+
+    /// States that a compiler made the module of WGSL: answers are those of WGSL, too.
+    ///
+    /// ```
+    /// use vk_litmus::ShaderModule;
+    ///
+    /// let module = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
+    /// assert_eq!(module.compiled_from_wgsl("naga").compiler(), Some("naga"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn compiled_from_wgsl(mut self, compiler: &str) -> ShaderModule {
+        self.source.language = Some(ShaderLanguage::Wgsl);
+        self.source.compiler = Some(compiler.to_owned());
+        self
     }
 
     /// Reads a shader file, and compiles it if it is a source: GLSL by the extension of its stage, `.hlsl`,

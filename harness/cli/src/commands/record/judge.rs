@@ -21,6 +21,7 @@ use results::wire::{
     HazardLine, JUDGEMENT_SCHEMA, JudgementLine, RaceLine, RaceVerdict, RecordedKind, RecordingRecord,
     UnjudgedCommand,
 };
+use spirv_reader::SpirvModule;
 use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule, program};
 use walk::{AccessedBytes, accessed_bytes, entry_accesses};
 
@@ -200,6 +201,7 @@ fn judge_kind(
     let module = folder.join(&name);
     let module_bytes = std::fs::read(&module).map_err(|error| Failure::file_error(&module, error))?;
     let module = inputs::read_bound_module(&module_bytes, &AnalysisOptions::default());
+    let compiler = module.as_ref().ok().and_then(SpirvModule::wgsl_compiler);
     let accesses = module.ok().and_then(|module| entry_accesses(&module, &kind.entry));
     answer.declared = accesses.map(|accesses| accesses.resources);
     for case in &kind.cases {
@@ -210,7 +212,10 @@ fn judge_kind(
             std::fs::read(path).map_err(|error| error.to_string())
         };
         let inputs = ShaderInputs::from_case(&text, &read_file).map_err(program::into_failure)?;
-        let shader = ShaderModule::from_spirv(&name, module_bytes.clone());
+        let mut shader = ShaderModule::from_spirv(&name, module_bytes.clone());
+        if let Some(compiler) = compiler {
+            shader = shader.compiled_from_wgsl(compiler);
+        }
         let Some((process, of, number)) = parse_case_name(&path) else { continue };
         let mut lacking: Vec<String> = Vec::new();
         let mut bytes = match inputs::parse_case_file(&text, &read_file) {
