@@ -115,7 +115,11 @@ impl RepairState {
 
     /// Counts the findings of each kind and variable.
     fn count_findings(&self) -> FindingCounts {
-        count_findings(self.findings())
+        let mut counts = FindingCounts::new();
+        for finding in self.findings() {
+            *counts.entry(finding_key(finding)).or_default() += 1;
+        }
+        counts
     }
 
     /// Returns the keys of findings that chosen inputs or the assumed grid decide.
@@ -137,14 +141,6 @@ impl RepairState {
 
 /// The number of findings of each kind and variable.
 type FindingCounts = BTreeMap<(String, String), usize>;
-
-fn count_findings(findings: &[FindingRecord]) -> FindingCounts {
-    let mut counts = FindingCounts::new();
-    for finding in findings {
-        *counts.entry(finding_key(finding)).or_default() += 1;
-    }
-    counts
-}
 
 /// Returns true if fewer findings have the kind and variable of the one that a change should remove.
 fn has_fewer_findings(after: &FindingCounts, before: &FindingCounts, removed: &LineKey) -> bool {
@@ -413,10 +409,7 @@ impl RepairSearch<'_> {
         let text = fix.apply(&state.text).filter(|text| self.texts.insert(text.clone()))?;
         let module = self.compile_text(&text)?;
         let line = (self.walks.walk_with_inputs)(&module, &state.walked.options);
-        if let Some(line) = &line
-            && (line_keys(&text, &line.findings).contains(removed)
-                || !has_fewer_findings(&count_findings(&line.findings), &state.count_findings(), removed))
-        {
+        if line.as_ref().is_some_and(|line| line_keys(&text, &line.findings).contains(removed)) {
             return None;
         }
         let is_order_dependent = line.is_some_and(|line| line.order_dependent.is_some());

@@ -100,7 +100,7 @@ mod tests {
     fn comments_become_blanks() {
         let cases = [
             ("a // b\nc", "a     \nc"),
-            ("/* µ */ a // µ", "        a      "),
+            ("/* µ */ a // µ", "         a      "),
             ("a/* b\n* */c", "a    \n    c"),
             ("\"// no\" // yes", "\"// no\"       "),
             ("a / b \" open\n// c\nd", "a / b \" open\n    \nd"),

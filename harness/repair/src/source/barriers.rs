@@ -353,10 +353,10 @@ pub(super) fn replace_barriers(source: &ShaderText, target: &RepairTarget) -> Ve
 /// Returns the statements that consist of one call of a barrier.
 fn barrier_statements(source: &ShaderText) -> Vec<Range<usize>> {
     let is_barrier = |statement: &&ShaderStatement| {
-        let code = source.code(&statement.range);
+        let code = source.code(&statement.range).trim_end_matches(';').trim();
         matches!(statement.kind, StatementKind::Simple)
-            && code.trim_end_matches(';').trim().ends_with(')')
-            && (code.contains("arrier()") || has_call(code, "barrier") || has_call(code, "mem_fence"))
+            && code.ends_with(')')
+            && (code.contains("arrier") || has_call(code, "mem_fence"))
     };
     source.statements().into_iter().filter(is_barrier).map(|one| one.range.clone()).collect()
 }
