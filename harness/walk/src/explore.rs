@@ -177,13 +177,13 @@ impl Exploration<'_, '_> {
 
     /// Adds the final contents of a schedule: checks the claim on them, and compares them with those of the first.
     fn add_contents(&mut self, order: u64, machine: &Interpreter<'_>) {
-        // Contents are final only if every invocation ended.
-        if machine.findings.iter().any(|found| found.cause.kind() == FindingKind::Hang) {
-            return;
-        }
         // The contents stem from one schedule: a mixture of several shows no execution.
         if self.options.keep_final && order == 0 {
             self.report.final_buffers = machine.final_buffers();
+        }
+        // Nothing is claimed of contents that are not final, as an invocation has not ended.
+        if machine.findings.iter().any(|found| found.cause.kind() == FindingKind::Hang) {
+            return;
         }
         if let Some(claim) = &self.claim {
             match violated_claim(self.module, self.options, claim, &machine.final_buffers()) {
