@@ -60,8 +60,21 @@ impl StdioThreads {
     }
 }
 
-/// Reads a message; `None` at the end of the input.
+/// Reads a message; `None` at the end of the input. What has the announced length and is not a message is skipped.
 fn read_message(input: &mut impl BufRead) -> io::Result<Option<Message>> {
+    while let Some((text, is_complete)) = read_frame(input)? {
+        match Message::read(&mut text.as_slice()) {
+            Err(error) if is_complete && error.kind() == io::ErrorKind::InvalidData => {
+                tracing::warn!("a message of the editor: {error}");
+            }
+            read => return read,
+        }
+    }
+    Ok(None)
+}
+
+/// Reads a header with what it announces, and returns true if it has the announced length; `None` at the end of the input.
+fn read_frame(input: &mut impl BufRead) -> io::Result<Option<(Vec<u8>, bool)>> {
     let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
     let mut text = Vec::new();
     let mut length = None;
@@ -85,13 +98,13 @@ fn read_message(input: &mut impl BufRead) -> io::Result<Option<Message>> {
         }
     }
     // `Message::read` rejects a header without a valid length.
-    let length = length.unwrap_or(0);
+    let Some(length) = length else { return Ok(Some((text, false))) };
     if length > MAX_MESSAGE_BYTES {
         let limit = MAX_MESSAGE_BYTES >> 20;
         return Err(invalid(format!("a message of {length} bytes; expected at most {limit} MiB")));
     }
-    input.take(length).read_to_end(&mut text)?;
-    Message::read(&mut text.as_slice())
+    let is_complete = input.take(length).read_to_end(&mut text)? as u64 == length;
+    Ok(Some((text, is_complete)))
 }
 
 #[cfg(test)]
@@ -105,6 +118,8 @@ mod tests {
         let read = |text: &str| read_message(&mut text.as_bytes());
         assert!(matches!(read(&framed(&body.len().to_string())), Ok(Some(Message::Notification(_)))));
         assert!(matches!(read(""), Ok(None)));
+        let behind_text = format!("Content-Length: 5\r\n\r\nhello{}", framed(&body.len().to_string()));
+        assert!(matches!(read(&behind_text), Ok(Some(Message::Notification(_)))));
         let headers = "a: b\r\n".repeat(2000);
         for wrong in [&framed("1099511627776"), &framed("67108865"), &framed("99"), &framed("-1"), &headers] {
             assert!(read(wrong).is_err(), "{}", wrong.get(..60).unwrap_or(wrong));
