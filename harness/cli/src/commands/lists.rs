@@ -32,7 +32,10 @@ pub fn print_compilers(arguments: &Compilers) -> Result<Outcome, Failure> {
         let found = path.as_ref().zip(version.as_ref());
         let place = found.map_or_else(
             || format!("not installed: {install_hint}"),
-            |(path, version)| format!("{} ({})", results::escape::escape_line(version), path.display()),
+            |(path, version)| {
+                let version = if version.is_empty() { "version unknown" } else { version };
+                format!("{} ({})", results::escape::escape_line(version), path.display())
+            },
         );
         text += &format!("{language:<9} {program:<17} {place}\n");
         if !rejects.is_empty() {

@@ -30,7 +30,7 @@ pub struct KnownCompiler {
 }
 
 /// A feature of a language: the extension of its source, the name, and the smallest source that needs it.
-const FEATURES: [(&str, &str, &str); 10] = [
+const FEATURES: [(&str, &str, &str); 11] = [
     (
         "comp",
         "scopes of accesses",
@@ -74,6 +74,8 @@ const FEATURES: [(&str, &str, &str); 10] = [
         "RWStructuredBuffer<uint> b : register(u0);\n\
          [numthreads(1, 1, 1)] void main() { b[0] = WaveActiveSum(1u); }\n",
     ),
+    // Some packages of tint write no SPIR-V.
+    ("wgsl", "any shader", "@compute @workgroup_size(1) fn main() {}\n"),
     (
         "wgsl",
         "subgroups",
