@@ -4,6 +4,7 @@
 //! ([`crate::grid`]). So an answer can name the inputs that it depends on.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt::{Display, LowerExp};
 
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{
@@ -106,11 +107,19 @@ impl AssumedInput {
         // Little-endian, as in memory.
         let bits = bytes.rev().fold(0_u64, |all, byte| all << 8 | u64::from(byte));
         match self.kind {
-            InputKind::Float(32) => f32::from_bits(bits as u32).to_string(),
-            InputKind::Float(64) => f64::from_bits(bits).to_string(),
+            InputKind::Float(32) => {
+                format_float(f32::from_bits(bits as u32), f32::from_bits(bits as u32).into())
+            }
+            InputKind::Float(64) => format_float(f64::from_bits(bits), f64::from_bits(bits)),
             _ => bits.to_string(),
         }
     }
+}
+
+/// Formats a number; `size` is its value. An exponent replaces many zeros.
+fn format_float<T: Display + LowerExp>(number: T, size: f64) -> String {
+    let is_short = size == 0.0 || (1e-4..1e9).contains(&size.abs());
+    if is_short { number.to_string() } else { format!("{number:e}") }
 }
 
 /// Returns offset and size of the scalars of a buffer that are separate inputs or given by their names.
