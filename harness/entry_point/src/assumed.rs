@@ -4,7 +4,6 @@
 //! ([`crate::grid`]). So an answer can name the inputs that it depends on.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fmt::{Display, LowerExp};
 
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{
@@ -12,7 +11,7 @@ use spirv_reader::{
     SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType,
 };
 
-use crate::contents::{AddressTarget, DEFAULT_BYTES, FILL_WORDS, fill_bytes, parse_integer};
+use crate::contents::{AddressTarget, DEFAULT_BYTES, FILL_WORDS, fill_bytes, format_float, parse_integer};
 use crate::dataflow::called_functions;
 use crate::error::Problem;
 use crate::input_place::{
@@ -107,19 +106,10 @@ impl AssumedInput {
         // Little-endian, as in memory.
         let bits = bytes.rev().fold(0_u64, |all, byte| all << 8 | u64::from(byte));
         match self.kind {
-            InputKind::Float(32) => {
-                format_float(f32::from_bits(bits as u32), f32::from_bits(bits as u32).into())
-            }
-            InputKind::Float(64) => format_float(f64::from_bits(bits), f64::from_bits(bits)),
+            InputKind::Float(width @ (32 | 64)) => format_float(bits, width),
             _ => bits.to_string(),
         }
     }
-}
-
-/// Formats a number; `size` is its value. An exponent replaces many zeros.
-fn format_float<T: Display + LowerExp>(number: T, size: f64) -> String {
-    let is_short = size == 0.0 || (1e-4..1e9).contains(&size.abs());
-    if is_short { number.to_string() } else { format!("{number:e}") }
 }
 
 /// Returns offset and size of the scalars of a buffer that are separate inputs or given by their names.
