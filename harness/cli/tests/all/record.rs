@@ -387,6 +387,27 @@ fn races_inside_dispatches_are_found() {
     }
 }
 
+/// An order that only naga lost is no finding of the program.
+#[test]
+fn modules_of_naga_have_the_answer_of_wgsl() {
+    if !installed("naga") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for driver in software_drivers() {
+        let mut command = vk_litmus(["run", "--device", driver, "--instances", "2", "--grid", "1", "--out"]);
+        command.arg(folder.path().join(format!("{driver}-run")));
+        command.arg(data("../kinds/storage-exchange.wgsl"));
+        let ran = record(&folder.path().join(driver), &["-q"], &mut command);
+        let lines = ran.json_lines();
+        let answer = lines.iter().find(|line| line["language"] == "WGSL").unwrap();
+        let parts = ["verdict", "language_verdict", "module_verdict", "compiler"].map(|name| &answer[name]);
+        assert_eq!(parts, ["clean", "clean", "racy", "naga"], "{driver}: {answer}");
+        // A process without commands is not judged, which is 3.
+        assert_ne!(ran.code, 1, "{driver}: {ran:?}");
+    }
+}
+
 #[test]
 fn a_program_without_vulkan_has_no_recording() {
     let folder = tempfile::tempdir().unwrap();

@@ -257,7 +257,15 @@ static void barrier_range(void) {
 static void uniform_read(void) {
     VkCommandBuffer commands = begin(0);
     vkCmdUpdateBuffer(commands, buffers[3], 0, 64, contents);
-    barrier(commands, CLEAR | COPY, TO, COMPUTE, is_wrong ? READ : VK_ACCESS_2_UNIFORM_READ_BIT);
+    barrier(commands, CLEAR, TO, COMPUTE, is_wrong ? READ : VK_ACCESS_2_UNIFORM_READ_BIT);
+    dispatch(commands, 3);
+    submit(commands);
+}
+
+static void clear_stage(void) {
+    VkCommandBuffer commands = begin(0);
+    vkCmdFillBuffer(commands, buffers[3], 0, 64, 0);
+    barrier(commands, is_wrong ? COPY : CLEAR, TO, COMPUTE, VK_ACCESS_2_UNIFORM_READ_BIT);
     dispatch(commands, 3);
     submit(commands);
 }
@@ -509,7 +517,7 @@ static void secondary_commands(void) {
 }
 
 static const struct { const char *name; void (*run)(void); } PROGRAMS[] = { { "mip-levels", mip_levels }, { "mip-chain", mip_chain }, { "barrier-range", barrier_range },
-    { "uniform-read", uniform_read }, { "semaphore-stage", semaphore_stage }, { "timeline-value", timeline_value }, { "host-write", host_write },
+    { "uniform-read", uniform_read }, { "clear-stage", clear_stage }, { "semaphore-stage", semaphore_stage }, { "timeline-value", timeline_value }, { "host-write", host_write },
     { "aliased-images", aliased_images }, { "queues-image", image_ownership }, { "subpass-input", subpass_input }, { "pass-load", pass_load },
     { "final-layout", final_layout }, { "initial-layout", initial_layout }, { "indirect-draw", indirect_draw }, { "rendered-image", rendered_image },
     { "depth-copy", depth_copy }, { "event-place", event_place }, { "split-barrier", split_barrier }, { "query-results", query_results },
