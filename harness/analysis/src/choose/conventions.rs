@@ -126,7 +126,7 @@ impl Conventions {
     }
 }
 
-/// Returns true if an access of a buffer may have an index that is no constant.
+/// Returns true if an access of a buffer may have an index that is not constant.
 fn has_computed_index(module: &SpirvModule, at: SetBinding) -> bool {
     let mut pointers: BTreeSet<u32> = module.variables_at(at).into_iter().collect();
     let mut code = module.functions.values().flat_map(|function| &function.code);

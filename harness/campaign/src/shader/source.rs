@@ -187,7 +187,7 @@ pub fn is_shader(argument: &str) -> bool {
         || uncompiled_language(extension).is_some()
 }
 
-/// Returns the language of an extension for which there is no compiler to SPIR-V.
+/// Returns the language of an extension that no compiler translates to SPIR-V.
 fn uncompiled_language(extension: &str) -> Option<&'static str> {
     UNCOMPILED_LANGUAGES.iter().find(|(known, _)| *known == extension).map(|(_, language)| *language)
 }

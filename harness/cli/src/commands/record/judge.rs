@@ -320,7 +320,7 @@ impl DispatchAnswers<'_> {
             })
     }
 
-    /// Returns the case that stands for an execution of a dispatch, and true if it is its own; or why there is none.
+    /// Returns the case whose answer holds for an execution of a dispatch, and true if it is its own; or why none does.
     fn case_of(&self, index: usize, command: &Command) -> Result<(&CaseAnswer, bool), &'static str> {
         let Command::Dispatch { kind, case, variant, missing, resources, .. } = command else {
             return Err("not a dispatch");
