@@ -1,5 +1,8 @@
 //! Shaders of many kinds: the answers of `race` with the flags in their first line, and the answers after
 //! applying the fixes.
+//!
+//! Expected answers stand in the shader, on the line they speak of: `//~ race with 16`, `//~ fix: …`. The verdicts
+//! are at its end. `VK_LITMUS_BLESS=1` writes them anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -14,8 +17,8 @@ use serde_json::Value;
 
 use crate::common::{Ran, assert_valid, installed, schemas, vk_litmus};
 
-/// Formats the verdict, and the kind and lines of each finding.
-fn summary(line: &Value) -> String {
+/// Formats the verdict, with the orders tried, or the reason of a refusal.
+fn verdict(line: &Value) -> String {
     let mut text = line["verdict"].as_str().unwrap().to_owned();
     if line["verdict"] == "clean" && line["coverage"]["schedules"]["every"] == false {
         text += " in the orders tried";
@@ -23,6 +26,12 @@ fn summary(line: &Value) -> String {
     if let Some(why) = line["why"].as_str() {
         write!(text, " ({})", why.rsplit('/').next().unwrap_or(why)).unwrap();
     }
+    text
+}
+
+/// Formats the verdict, and the kind and lines of each finding.
+fn summary(line: &Value) -> String {
+    let mut text = verdict(line);
     for finding in line["findings"].as_array().unwrap() {
         let lines = finding["at"].as_array().unwrap().iter().map(|place| place["line"].to_string());
         let lines: Vec<String> = lines.collect();
@@ -114,42 +123,17 @@ fn fixes_of_each_kind() {
 
 #[test]
 fn shaders_of_many_kinds() {
-    if !installed("glslangValidator") || !installed("naga") {
-        return;
-    }
-    assert_answers("kinds", "shaders_of_many_kinds", 8);
+    assert_answers("kinds", 8);
 }
 
 #[test]
 fn slow_shaders_of_many_kinds() {
-    if !installed("glslangValidator") || !installed("naga") {
-        return;
-    }
-    assert_answers("kinds/slow", "slow_shaders_of_many_kinds", 12);
-}
-
-/// Compares the answers for one in `share` shaders of a folder with a snapshot of all.
-///
-/// A soak, and a run that updates snapshots, take all shaders.
-fn assert_answers(folder: &str, snapshot: &str, share: usize) {
-    let is_set = |name: &str, value: &str| std::env::var(name).is_ok_and(|set| set == value);
-    if is_set("VK_LITMUS_SOAK", "1") || is_set("INSTA_UPDATE", "always") {
-        insta::assert_snapshot!(snapshot, table_of(folder));
-        return;
-    }
-    let path = format!("tests/all/snapshots/all__kinds__{snapshot}.snap");
-    let snapshot = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
-    let rows = rows_of(folder, share);
-    let wrong: Vec<&String> = rows.iter().filter(|row| !snapshot.contains(&format!("\n{row}"))).collect();
-    assert!(wrong.is_empty() && rows.len() > 2, "not in the snapshot: {wrong:#?}");
+    assert_answers("kinds/slow", 12);
 }
 
 #[test]
 fn task_and_mesh_shaders() {
-    if !installed("glslangValidator") {
-        return;
-    }
-    insta::assert_snapshot!(table_of("mesh"));
+    assert_answers("mesh", 1);
 }
 
 /// Chains of availability and visibility operations. The model does not support nine workgroups; `race` gives
@@ -181,23 +165,32 @@ fn chains_of_operations_are_as_in_the_model() {
     }
 }
 
-/// Formats the answers for each shader of a folder.
-fn table_of(folder: &str) -> String {
-    rows_of(folder, 1).concat()
-}
-
-/// Formats the answers for one in `share` shaders of a folder, in the order of their names.
-fn rows_of(folder: &str, share: usize) -> Vec<String> {
+/// Compares the answers for one in `share` shaders of a folder, in the order of their names, with the expected ones.
+///
+/// A soak, and a run that writes expectations, take all shaders.
+fn assert_answers(folder: &str, share: usize) {
+    if !installed("glslangValidator") || !installed("naga") {
+        return;
+    }
+    let is_set = |name: &str| std::env::var(name).is_ok_and(|set| set == "1");
+    let is_written = is_set("VK_LITMUS_BLESS");
+    let share = if is_written || is_set("VK_LITMUS_SOAK") { 1 } else { share };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders").join(folder);
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = files.filter(|path| path.is_file()).collect();
     files.sort();
     let files: Vec<_> = files.into_iter().step_by(share).collect();
-    let (next, rows) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    assert!(files.len() > 2);
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     let work = || {
         while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let row = row_of(file);
-            rows.lock().unwrap().insert(file, row);
+            let text = fs::read_to_string(file).unwrap();
+            let answered = with_answers(file, &text);
+            if is_written {
+                fs::write(file, answered).unwrap();
+            } else if answered != text {
+                wrong.lock().unwrap().insert(file, changed_lines(&text, &answered));
+            }
         }
     };
     std::thread::scope(|scope| {
@@ -205,37 +198,74 @@ fn rows_of(folder: &str, share: usize) -> Vec<String> {
         let workers: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
         workers.into_iter().for_each(|worker| worker.join().unwrap());
     });
-    rows.into_inner().unwrap().into_values().collect()
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "other answers than expected, `VK_LITMUS_BLESS=1` accepts them: {wrong:#?}");
 }
 
-/// Formats the answers for a shader, and for its fixed version.
-fn row_of(file: &Path) -> String {
-    let mut table = String::new();
-    let text = fs::read_to_string(file).unwrap();
+/// Returns the lines of a shader that other answers change, as answered.
+fn changed_lines(expected: &str, answered: &str) -> Vec<String> {
+    let changed = answered.lines().filter(|line| !expected.lines().any(|other| other == *line));
+    changed.map(str::to_owned).collect()
+}
+
+/// Returns a shader with the answers of `race`, and of `race` after the fixes, in place of those in its text.
+fn with_answers(file: &Path, text: &str) -> String {
+    let mut lines: Vec<String> =
+        text.lines().map(|line| line.split("//~").next().unwrap().trim_end().to_owned()).collect();
+    while lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
     let flags = text.lines().next().unwrap().trim_start_matches("// ");
-    let ran = Ran::run(vk_litmus(["race", "--format", "json"]).arg(file).args(flags.split_whitespace()));
-    let lines = ran.json_lines();
-    assert!(!lines.is_empty(), "{ran:?}");
-    for line in lines {
+    let race = |file: &Path| {
+        let mut command = vk_litmus(["race", "--format", "json"]);
+        Ran::run(command.arg(file).args(flags.split_whitespace())).json_lines()
+    };
+    let answers = race(file);
+    assert!(!answers.is_empty(), "{}", file.display());
+    let (mut marks, mut verdicts) = (BTreeSet::new(), Vec::new());
+    for answer in &answers {
         for schema in schemas("race.schema.json", "race.schema.json") {
             // The schema of the contract does not list this verdict.
             let is_known =
-                !schema.to_string_lossy().contains("contract") || line["verdict"] != "needs-inputs";
+                !schema.to_string_lossy().contains("contract") || answer["verdict"] != "needs-inputs";
             if schema.exists() && is_known {
-                assert_valid(&schema, &line);
+                assert_valid(&schema, answer);
             }
         }
-        let name = file.file_name().unwrap().to_str().unwrap();
-        writeln!(table, "{name} {}: {}", line["entry"].as_str().unwrap(), summary(&line)).unwrap();
-        let Some(mended) = apply_fixes(&text, &line) else { continue };
-        let folder = tempfile::tempdir().unwrap();
-        let fixed_file = folder.path().join(name);
-        fs::write(&fixed_file, mended).unwrap();
-        let ran =
-            Ran::run(vk_litmus(["race", "--format", "json"]).arg(&fixed_file).args(flags.split_whitespace()));
-        writeln!(table, "    mended: {}", summary(&ran.json_lines()[0])).unwrap();
+        marks.extend(answer["findings"].as_array().unwrap().iter().flat_map(marks_of));
+        let mut verdict = format!("{}: {}", answer["entry"].as_str().unwrap(), verdict(answer));
+        if let Some(mended) = apply_fixes(text, answer) {
+            let folder = tempfile::tempdir().unwrap();
+            let fixed_file = folder.path().join(file.file_name().unwrap());
+            fs::write(&fixed_file, mended).unwrap();
+            write!(verdict, "; mended: {}", summary(&race(&fixed_file)[0])).unwrap();
+        }
+        verdicts.push(format!("//~ {verdict}"));
     }
-    table
+    for (line, _, mark) in marks {
+        let line = &mut lines[line as usize - 1];
+        let separator = if line.contains("//~") { ";" } else { " //~" };
+        write!(line, "{separator} {mark}").unwrap();
+    }
+    lines.extend(verdicts);
+    lines.join("\n") + "\n"
+}
+
+/// Returns the expectations for a finding: a line, whether it is of a fix, and the text.
+fn marks_of(finding: &Value) -> Vec<(u64, bool, String)> {
+    let kind = finding["kind"].as_str().unwrap();
+    let places: Vec<u64> =
+        finding["at"].as_array().unwrap().iter().filter_map(|place| place["line"].as_u64()).collect();
+    let changes = changes(finding);
+    let mut mark = kind.to_owned();
+    if let Some(other) = places.get(1).filter(|other| **other != places[0]) {
+        write!(mark, " with {other}").unwrap();
+    }
+    if changes.is_empty() {
+        mark += ", without a fix";
+    }
+    let fixes = changes.into_iter().map(|(line, change)| (line, true, format!("fix: {change}")));
+    places.first().map(|line| (*line, false, mark)).into_iter().chain(fixes).collect()
 }
 
 /// Every finding of a plain read-modify-write has exactly the expected fix.

@@ -11,7 +11,8 @@ layout(std430, binding = 1) buffer Out { uint sums[]; };
 void main() {
     uint me = gl_LocalInvocationIndex;
     if (me == 0u) bytes[100] = uint8_t(3);
-    words[me] = me;
-    barrier();
+    words[me] = me; //~ race with 16; fix: declare `D32` coherent
+    barrier(); //~ fix: put `memoryBarrierBuffer();` before and after this barrier
     sums[me] = words[me ^ 1u];
 }
+//~ main: racy; mended: clean

@@ -3,9 +3,10 @@
 globallycoherent RWStructuredBuffer<uint> data : register(u0);
 [numthreads(8, 1, 1)]
 void main(uint3 id : SV_DispatchThreadID, uint lane : SV_GroupIndex, uint3 group : SV_GroupID) {
-    data[id.x] = lane;
-    GroupMemoryBarrierWithGroupSync();
+    data[id.x] = lane; //~ race with 8
+    GroupMemoryBarrierWithGroupSync(); //~ fix: use `AllMemoryBarrierWithGroupSync();` instead of `GroupMemoryBarrierWithGroupSync();`
     uint v = data[group.x * 8 + 7 - lane];
-    GroupMemoryBarrierWithGroupSync();
+    GroupMemoryBarrierWithGroupSync(); //~ fix: use `AllMemoryBarrierWithGroupSync();` instead of `GroupMemoryBarrierWithGroupSync();`
     data[id.x] = v;
 }
+//~ main: racy; mended: clean

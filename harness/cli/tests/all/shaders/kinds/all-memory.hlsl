@@ -9,3 +9,4 @@ void main(uint3 id : SV_DispatchThreadID, uint lane : SV_GroupIndex, uint3 group
     AllMemoryBarrierWithGroupSync();
     data[id.x] = v;
 }
+//~ main: clean

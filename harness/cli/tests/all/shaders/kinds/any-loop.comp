@@ -13,3 +13,4 @@ void main() {
         if (left != 0u) { atomicAdd(bins[left & 7u], seen); left--; }
     }
 }
+//~ main: clean

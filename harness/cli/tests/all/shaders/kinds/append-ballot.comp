@@ -14,3 +14,4 @@ void main() {
     base = subgroupBroadcastFirst(base);
     if (keep) kept[base + rank] = v;
 }
+//~ main: clean in the orders tried

@@ -11,6 +11,7 @@ void main() {
     bool keep = (v & 1u) != 0u;
     uvec4 mask = subgroupBallot(keep);
     uint total = subgroupBallotBitCount(mask), rank = subgroupBallotExclusiveBitCount(mask);
-    if (subgroupElect()) base[gl_SubgroupID] = atomicAdd(count, total);
-    if (keep) kept[base[gl_SubgroupID] + rank] = v;
+    if (subgroupElect()) base[gl_SubgroupID] = atomicAdd(count, total); //~ race with 15; fix: put `barrier();` after the statement that this line controls
+    if (keep) kept[base[gl_SubgroupID] + rank] = v; //~ race; uninitialised-read
 }
+//~ main: racy; mended: clean in the orders tried

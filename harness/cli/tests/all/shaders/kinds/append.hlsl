@@ -12,3 +12,4 @@ void main(uint3 id : SV_DispatchThreadID, uint3 t : SV_GroupThreadID, uint gi : 
   if (tile[t.x][t.y].x >= 0) outp.Append(c);
   uint old; InterlockedCompareExchange(counts[gi % 4], 0, 1, old);
 }
+//~ main: clean in the orders tried

@@ -10,3 +10,4 @@ void main() {
     uint i = gl_GlobalInvocationID.x;
     atomicMax(best, (uint64_t(x[i]) << 32) | uint64_t(i));
 }
+//~ main: clean

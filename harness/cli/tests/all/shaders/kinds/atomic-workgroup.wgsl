@@ -9,3 +9,4 @@ fn main(@builtin(local_invocation_index) t: u32, @builtin(global_invocation_id) 
     workgroupBarrier();
     if (t == 0u) { atomicAdd(&total, atomicLoad(&n)); }
 }
+//~ main: clean

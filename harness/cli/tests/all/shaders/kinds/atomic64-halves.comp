@@ -8,5 +8,6 @@ layout(binding = 0) buffer Halves { uint low; uint high; };
 layout(binding = 1) buffer Out { uint seen[]; };
 void main() {
     atomicMax(best, (uint64_t(gl_GlobalInvocationID.x) << 32) | uint64_t(gl_LocalInvocationIndex));
-    seen[gl_GlobalInvocationID.x] = atomicOr(high, 0u);
+    seen[gl_GlobalInvocationID.x] = atomicOr(high, 0u); //~ race with 10, without a fix
 }
+//~ main: racy

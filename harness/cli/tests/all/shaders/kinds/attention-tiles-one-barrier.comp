@@ -17,7 +17,7 @@ void main() {
     for (uint d = 0; d < D; ++d) { qr[d] = q[row * D + d]; acc[d] = 0.0; }
     float m = -1e30, s = 0.0;
     for (uint t = 0; t < SEQ; t += 16) {
-        for (uint d = 0; d < D; ++d) { kt[l][d] = k[(t + l) * D + d]; vt[l][d] = v[(t + l) * D + d]; }
+        for (uint d = 0; d < D; ++d) { kt[l][d] = k[(t + l) * D + d]; vt[l][d] = v[(t + l) * D + d]; } //~ race with 24; race with 28; fix: put `barrier();` before the loop in this line
         barrier();
         for (uint j = 0; j < 16; ++j) {
             float dotp = 0.0;
@@ -31,3 +31,4 @@ void main() {
     }
     for (uint d = 0; d < D; ++d) o[row * D + d] = acc[d] / s;
 }
+//~ main: racy; mended: clean

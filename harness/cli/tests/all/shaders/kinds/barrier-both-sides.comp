@@ -6,6 +6,7 @@ layout(std430, binding = 0) writeonly buffer Out { uint result[]; };
 shared uint v[8];
 void main() {
     uint l = gl_LocalInvocationID.x;
-    if (l < 4u) { v[l] = l; barrier(); } else { v[l] = 2u * l; barrier(); }
+    if (l < 4u) { v[l] = l; barrier(); } else { v[l] = 2u * l; barrier(); } //~ divergent-barrier; race with 10; fix: move the barriers of both branches out of this `if`
     result[l] = v[7u - l];
 }
+//~ main: racy; mended: clean

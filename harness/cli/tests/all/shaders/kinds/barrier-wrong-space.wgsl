@@ -4,7 +4,8 @@
 var<workgroup> s: array<u32, 8>;
 @compute @workgroup_size(8)
 fn main(@builtin(local_invocation_index) t: u32, @builtin(global_invocation_id) g: vec3u) {
-    s[t] = t;
+    s[t] = t; //~ race with 9; fix: put `workgroupBarrier();` after this line
     storageBarrier();
     o[g.x] = s[7u - t];
 }
+//~ main: racy; mended: clean

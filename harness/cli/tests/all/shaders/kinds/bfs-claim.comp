@@ -11,3 +11,4 @@ void main() {
         if (atomicCompSwap(level[to], 0u, 1u) == 0u) { uint at = atomicAdd(count, 1u); next[at] = to; }
     }
 }
+//~ main: clean in the orders tried

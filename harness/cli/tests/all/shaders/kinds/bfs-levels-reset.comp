@@ -17,12 +17,13 @@ void main() {
             uint node = frontier[cur][i];
             for (uint c = 2u * node; c <= 2u * node + 1u; c++) {
                 if (c <= nodes && atomicCompSwap(depth[c], 0u, level) == 0u) {
-                    frontier[cur ^ 1u][atomicAdd(count[cur ^ 1u], 1u)] = c;
+                    frontier[cur ^ 1u][atomicAdd(count[cur ^ 1u], 1u)] = c; //~ race
                 }
             }
         }
         barrier();
-        if (l == 0u) count[cur] = 0u;
+        if (l == 0u) count[cur] = 0u; //~ race with 20; fix: put `barrier();` after the statement that this line controls
         cur ^= 1u;
     }
 }
+//~ main: racy; mended: clean in the orders tried

@@ -27,3 +27,4 @@ void main() {
         barrier();
     }
 }
+//~ main: clean in the orders tried

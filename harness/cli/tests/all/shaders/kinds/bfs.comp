@@ -8,6 +8,7 @@ void main() {
     uint v = gl_GlobalInvocationID.x;
     for (uint e = 0; e < 2; ++e) {
         uint to = edges[v * 2 + e] / 3;
-        if (level[to] == 0u) { level[to] = 1u; uint at = atomicAdd(count, 1u); next[at] = to; }
+        if (level[to] == 0u) { level[to] = 1u; uint at = atomicAdd(count, 1u); next[at] = to; } //~ race; fix: use `atomicCompSwap` instead of this comparison and store
     }
 }
+//~ main: racy; mended: clean in the orders tried

@@ -6,6 +6,7 @@ layout(binding = 0) buffer Data { uint values[64]; } buffers[8];
 layout(binding = 1) buffer Out { uint sums[]; };
 void main() {
     uint which = gl_GlobalInvocationID.x % 4;
-    buffers[nonuniformEXT(which)].values[3] = which;
+    buffers[nonuniformEXT(which)].values[3] = which; //~ race with 10, without a fix; race, without a fix
     sums[gl_GlobalInvocationID.x] = buffers[nonuniformEXT(which)].values[3] + buffers[which].values.length();
 }
+//~ main: racy

@@ -9,3 +9,4 @@ void main() {
     buffers[nonuniformEXT(which)].values[3] = which;
     sums[gl_GlobalInvocationID.x] = buffers[nonuniformEXT(which)].values[3] + buffers[which].values.length();
 }
+//~ main: clean

@@ -20,3 +20,4 @@ void main() {
     keys[base + lane] = tile[lane].y;
     keys[base + lane + 64] = tile[lane + 64].y;
 }
+//~ main: clean

@@ -8,3 +8,4 @@ void main() {
     uint i = gl_GlobalInvocationID.x;
     if ((x[i] & 1u) != 0u) atomicOr(bits[i >> 5], 1u << (i & 31u));
 }
+//~ main: clean

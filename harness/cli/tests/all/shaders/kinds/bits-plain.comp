@@ -6,5 +6,6 @@ layout(binding = 0) readonly buffer X { uint x[]; };
 layout(binding = 1) buffer B { uint bits[]; };
 void main() {
     uint i = gl_GlobalInvocationID.x;
-    if ((x[i] & 1u) != 0u) bits[i >> 5] |= 1u << (i & 31u);
+    if ((x[i] & 1u) != 0u) bits[i >> 5] |= 1u << (i & 31u); //~ race; fix: use `atomicOr` instead of this load and store
 }
+//~ main: racy; mended: clean

@@ -25,15 +25,16 @@ fn main(@builtin(local_invocation_id) lid: vec3<u32>, @builtin(workgroup_id) wid
     }
     for (var d = 1u; d < 256u; d = d * 2u) {
         offset = offset >> 1u;
-        if (lid.x < d) {
+        if (lid.x < d) { //~ fix: put `workgroupBarrier();` before this line
             let ai = offset * (2u * lid.x + 1u) - 1u;
             let bi = offset * (2u * lid.x + 2u) - 1u;
             let t = temp[ai];
             temp[ai] = temp[bi];
-            temp[bi] = temp[bi] + t;
+            temp[bi] = temp[bi] + t; //~ race with 32
         }
     }
     workgroupBarrier();
     data[base + 2u * lid.x] = temp[2u * lid.x];
     data[base + 2u * lid.x + 1u] = temp[2u * lid.x + 1u];
 }
+//~ main: racy; mended: clean

@@ -38,3 +38,4 @@ fn main(@builtin(local_invocation_id) lid: vec3<u32>, @builtin(workgroup_id) wid
     data[base + 2u * lid.x] = temp[2u * lid.x];
     data[base + 2u * lid.x + 1u] = temp[2u * lid.x + 1u];
 }
+//~ main: clean

@@ -11,3 +11,4 @@ void main() {
             sum += imageLoad(source, clamp(at + ivec2(x, y), ivec2(0), imageSize(source) - 1));
     imageStore(target, at, sum / 9.0);
 }
+//~ main: clean

@@ -26,3 +26,4 @@ void main() {
         hi.maximum[gl_WorkGroupID.x] = vec4(smax[0], 0);
     }
 }
+//~ main: clean

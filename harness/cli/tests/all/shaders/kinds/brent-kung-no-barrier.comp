@@ -15,9 +15,10 @@ void main() {
     }
     for (uint stride = 32; stride > 0; stride /= 2) {
         uint i = (l + 1) * stride * 2 - 1;
-        if (i + stride < 128) s[i + stride] += s[i];
+        if (i + stride < 128) s[i + stride] += s[i]; //~ race; fix: put `barrier();` before this line
     }
     barrier();
     d[base + l] = s[l];
     d[base + l + 64] = s[l + 64];
 }
+//~ main: racy; mended: clean

@@ -7,9 +7,10 @@ layout(std430, binding = 1) buffer Result { uint result[]; };
 
 void main() {
     uint i = gl_LocalInvocationIndex;
-    data[i] = i;
+    data[i] = i; //~ lost-order with 14
     memoryBarrierBuffer();
     uint mirrored = 15u - i;
-    barrier();
+    barrier(); //~ fix: put `memoryBarrierBuffer();` after this barrier
     result[i] = data[mirrored];
 }
+//~ main: clean; mended: clean

@@ -5,7 +5,8 @@
 
 @compute @workgroup_size(16)
 fn main(@builtin(local_invocation_index) i: u32) {
-    textureStore(texture, vec2(i, 0u), vec4(i));
+    textureStore(texture, vec2(i, 0u), vec4(i)); //~ lost-order with 10; fix: compile with tint, or declare the elements of `texture` `atomic`; naga makes plain storage private
     textureBarrier();
     result[i] = textureLoad(texture, vec2(15u - i, 0u)).x;
 }
+//~ main: clean

@@ -7,7 +7,7 @@ RWStructuredBuffer<uint> flag : register(u1);
 void main(uint3 group : SV_GroupID) {
     uint seen;
     if (group.x == 0) {
-        data[0] = 7;
+        data[0] = 7; //~ unpublished-read with 16; fix: declare `data` globallycoherent
         DeviceMemoryBarrier();
         InterlockedExchange(flag[0], 1, seen);
     } else {
@@ -16,3 +16,4 @@ void main(uint3 group : SV_GroupID) {
         if (seen == 1) flag[1] = data[0];
     }
 }
+//~ main: racy; mended: clean

@@ -5,7 +5,8 @@ RWStructuredBuffer<uint> result : register(u1);
 
 [numthreads(32, 1, 1)]
 void main(uint3 id : SV_GroupThreadID) {
-    data[id.x] = id.x;
+    data[id.x] = id.x; //~ lost-order with 10; fix: declare `data` globallycoherent
     AllMemoryBarrierWithGroupSync();
     result[id.x] = data[id.x ^ 16];
 }
+//~ main: clean; mended: clean

@@ -7,6 +7,7 @@ layout(binding = 0) buffer Small { uint8_t bytes[]; };
 layout(binding = 0) buffer Whole { uint words[]; };
 void main() {
     uint at = gl_GlobalInvocationID.x;
-    if (at % 4 == 0) words[at / 4] = at;
+    if (at % 4 == 0) words[at / 4] = at; //~ race with 11, without a fix
     bytes[at ^ 1] = uint8_t(1);
 }
+//~ main: racy

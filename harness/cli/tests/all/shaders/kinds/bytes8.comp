@@ -6,3 +6,4 @@
 layout(local_size_x = 8) in;
 layout(binding = 0) writeonly buffer B { uint8_t bytes[]; };
 void main() { bytes[gl_GlobalInvocationID.x] = uint8_t(gl_GlobalInvocationID.x); }
+//~ main: clean

@@ -16,3 +16,4 @@ void main() {
     for (uint at = head[i & 7u]; at != 0u; at = next[at - 1u]) n++;
     o[i] = n;
 }
+//~ main: clean

@@ -21,10 +21,10 @@ void main() {
         uint base = 0u;
         if (t > 0u) {
             memoryBarrierBuffer();
-            while (atomicOr(ready[t - 1u], 0u) == 0u) {}
+            while (atomicOr(ready[t - 1u], 0u) == 0u) {} //~ fix: put `memoryBarrierBuffer();` after this atomic
             base = sum[t - 1u];
         }
-        sum[t] = base + part[7];
+        sum[t] = base + part[7]; //~ race with 25
         memoryBarrierBuffer();
         atomicExchange(ready[t], 1u);
         before = base;
@@ -32,3 +32,4 @@ void main() {
     barrier();
     result[gl_GlobalInvocationID.x] = before + part[l];
 }
+//~ main: racy; mended: clean in the orders tried

@@ -32,3 +32,4 @@ void main() {
     barrier();
     result[gl_GlobalInvocationID.x] = before + part[l];
 }
+//~ main: clean in the orders tried

@@ -8,3 +8,4 @@ void main() {
     uint first = 4u * gl_GlobalInvocationID.x;
     for (uint i = 0u; i < channels; ++i) pixels[first + i] *= 0.5;
 }
+//~ main: needs-inputs

@@ -13,3 +13,4 @@ void main() {
     }
     o[0] = 1;
 }
+//~ main: clean in the orders tried

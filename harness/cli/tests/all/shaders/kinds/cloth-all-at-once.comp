@@ -9,5 +9,6 @@ void main() {
     vec3 d = p[i + 1].xyz - p[i].xyz;
     float k = 0.5 * (1.0 - 1.0 / max(length(d), 1e-6));
     p[i].xyz += d * k;
-    p[i + 1].xyz -= d * k;
+    p[i + 1].xyz -= d * k; //~ race with 11, without a fix; race with 9, without a fix
 }
+//~ main: racy

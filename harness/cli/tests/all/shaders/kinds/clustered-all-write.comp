@@ -8,5 +8,6 @@ layout(std430, binding = 0) readonly buffer In { uint data[]; };
 layout(std430, binding = 1) writeonly buffer Out { uint sums[]; };
 void main() {
     uint s = subgroupClusteredAdd(data[gl_GlobalInvocationID.x], 4u);
-    sums[gl_GlobalInvocationID.x >> 2u] = s;
+    sums[gl_GlobalInvocationID.x >> 2u] = s; //~ race, without a fix
 }
+//~ main: racy

@@ -10,3 +10,4 @@ void main() {
     uint s = subgroupClusteredAdd(data[gl_GlobalInvocationID.x], 4u);
     if ((gl_SubgroupInvocationID & 3u) == 0u) sums[gl_GlobalInvocationID.x >> 2u] = s;
 }
+//~ main: clean

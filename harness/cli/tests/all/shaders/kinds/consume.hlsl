@@ -11,3 +11,4 @@ void main(uint3 id : SV_DispatchThreadID) {
     p.life -= dt;
     if (p.life > 0) { New.Append(p); InterlockedAdd(Alive[0], 1); }
 }
+//~ main: clean in the orders tried

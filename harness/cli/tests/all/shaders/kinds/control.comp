@@ -26,3 +26,4 @@ void main() {
         }
     values[at] = sum;
 }
+//~ main: clean

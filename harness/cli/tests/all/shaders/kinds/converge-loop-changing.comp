@@ -13,9 +13,10 @@ void main() {
     barrier();
     uint rounds = 0u;
     while (go) {
-        if (l == 0u) go = rounds < 3u;
+        if (l == 0u) go = rounds < 3u; //~ race with 15; fix: put `barrier();` before this line
         rounds++;
-        barrier();
+        barrier(); //~ divergent-barrier with 20
     }
     result[gl_GlobalInvocationID.x] = v[l] + rounds;
 }
+//~ main: racy; mended: clean

@@ -11,3 +11,4 @@ void main() {
     barrier();
     if (i < count) data[i] = tile[lane ^ 1u];
 }
+//~ main: clean

@@ -8,6 +8,7 @@ void main() {
     if (at < uint(words.length())) {
         words[at] = 2u;
         words[at + 1u] = gl_GlobalInvocationID.x;
-        words[at + 2u] = 7u;
+        words[at + 2u] = 7u; //~ out-of-bounds, without a fix
     }
 }
+//~ main: racy

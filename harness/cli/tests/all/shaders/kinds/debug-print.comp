@@ -11,3 +11,4 @@ void main() {
         words[at + 2u] = 7u;
     }
 }
+//~ main: clean

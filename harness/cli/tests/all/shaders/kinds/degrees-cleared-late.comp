@@ -9,3 +9,4 @@ void main() {
     if (i < n) deg[i] = 0u;
     if (i < m) { atomicAdd(deg[edge[i].x], 1u); atomicAdd(deg[edge[i].y], 1u); }
 }
+//~ main: needs-inputs

@@ -26,3 +26,4 @@ void main() {
         }
     }
 }
+//~ main: needs-inputs

@@ -25,3 +25,4 @@ void main() {
         }
     }
 }
+//~ main: clean in the orders tried

@@ -10,5 +10,6 @@ layout(std430, binding = 1) buffer Result { uint result[]; };
 void main() {
     uint i = gl_GlobalInvocationID.x;
     words[1].words[i] = i;
-    result[i] = vectors[1].vectors[i].x + first[i];
+    result[i] = vectors[1].vectors[i].x + first[i]; //~ race with 12, without a fix
 }
+//~ main: racy

@@ -12,3 +12,4 @@ void main() {
     words[2].words[i] = i;
     result[i] = vectors[1].vectors[i].x + first[i];
 }
+//~ main: clean

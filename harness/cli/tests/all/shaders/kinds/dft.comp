@@ -23,3 +23,4 @@ void main() {
     signal[l] = work[cur][l];
     signal[l + 8u] = work[cur][l + 8u];
 }
+//~ main: clean

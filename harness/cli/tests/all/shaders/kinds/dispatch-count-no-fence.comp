@@ -8,7 +8,8 @@ layout(binding = 2) coherent buffer P { uint part[4]; };
 layout(binding = 3) writeonly buffer R { uint result; };
 void main() {
     if (gl_LocalInvocationIndex != 0) return;
-    part[gl_WorkGroupID.x] = x[gl_WorkGroupID.x];
-    uint before = atomicAdd(done, 1u);
+    part[gl_WorkGroupID.x] = x[gl_WorkGroupID.x]; //~ race with 13
+    uint before = atomicAdd(done, 1u); //~ fix: put `memoryBarrierBuffer();` before and after this atomic
     if (before == 3u) result = part[0] + part[1] + part[2] + part[3];
 }
+//~ main: racy; mended: clean

@@ -9,6 +9,7 @@ void main() {
     uint me = gl_GlobalInvocationID.x, by = given[me];
     uint chosen = mix(me / by, 7u, by == 0u);
     results[me].x = chosen + me / max(by, 1u);
-    results[me].y = me % by;
-    if ((1u << (32u + by)) == 1u) results[me].x = 0u;
+    results[me].y = me % by; //~ undefined-behaviour, without a fix
+    if ((1u << (32u + by)) == 1u) results[me].x = 0u; //~ undefined-behaviour, without a fix
 }
+//~ main: racy

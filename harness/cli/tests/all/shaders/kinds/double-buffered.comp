@@ -18,3 +18,4 @@ void main() {
     }
     c[gl_GlobalInvocationID.x] = sum;
 }
+//~ main: clean

@@ -6,7 +6,8 @@ void main() {
     uint mine = gl_WorkGroupID.x;
     while (atomicCompSwap(locks[mine], 0u, 1u) != 0u) { }
     memoryBarrierBuffer();
-    count += 1;
+    count += 1; //~ race; fix: use `atomicAdd` instead of this load and store
     memoryBarrierBuffer();
     atomicExchange(locks[mine], 0u);
 }
+//~ main: racy; mended: clean

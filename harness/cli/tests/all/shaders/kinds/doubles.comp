@@ -9,3 +9,4 @@ void main() {
     barrier();
     d[gl_GlobalInvocationID.x].y = s[3 - gl_LocalInvocationIndex];
 }
+//~ main: clean

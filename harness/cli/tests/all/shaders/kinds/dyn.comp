@@ -11,10 +11,11 @@ void main() {
   uint l = gl_LocalInvocationID.x, g = gl_GlobalInvocationID.x;
   float a[4] = float[4](0, 1, 2, 3);
   fill(a, int(l % 5u));
-  vec4 v = vec4(a[0]); v[l % 4] = 3; 
+  vec4 v = vec4(a[0]); v[l % 4] = 3;
   kept[l].m[l & 1][l % 3][l % 4] = v[(l + 1) % 4];
   kept[l].b = lessThan(vec3(l), vec3(3)); kept[l].arr[l % 3][1].y = l;
   barrier();
   rows[g][l % 4][l % 3] = kept[(l + 1) % 16].m[(l + 1) & 1][(l + 1) % 3][(l + 1) % 4];
   rows[g][0] = vec3(1);
 }
+//~ main: clean

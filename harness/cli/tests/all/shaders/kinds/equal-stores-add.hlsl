@@ -4,6 +4,7 @@ RWStructuredBuffer<uint> o : register(u0);
 [numthreads(64, 1, 1)]
 void main() {
     uint old;
-    o[0] = 1;
+    o[0] = 1; //~ lost-order; fix: make this access atomic (it remains unordered)
     InterlockedAdd(o[0], 1, old);
 }
+//~ main: clean; mended: clean

@@ -7,3 +7,4 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     let r = atomicCompareExchangeWeak(&claimed[lane], 0u, 1u);
     if (r.old_value != 0u) { loser = lane; }
 }
+//~ main: clean in the orders tried

@@ -12,3 +12,4 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     slot[at] = id.x;
 }
+//~ main: clean in the orders tried

@@ -10,3 +10,4 @@ void main() {
     if (seen[object] == 0) { seen[object] = 1; written++; }
     colour = vec4(1);
 }
+//~ main: refused (feedback-not-given.frag:10: cannot analyze: an index is computed from floats or opaque values, such as the input at location 0: set it under [input.0] in a --case file)

@@ -11,12 +11,13 @@ void main() {
     for (uint span = 1u; span < 16u; span <<= 1u) {
         barrier();
         uint k = l & (span - 1u);
-        vec2 a = work[l], b = work[l + 8u];
+        vec2 a = work[l], b = work[l + 8u]; //~ fix: put `barrier();` after this line
         uint to = ((l - k) << 1u) + k;
         work[to] = a + b;
-        work[to + span] = a - b;
+        work[to + span] = a - b; //~ race with 14
     }
     barrier();
     signal[l] = work[l];
     signal[l + 8u] = work[l + 8u];
 }
+//~ main: racy; mended: clean

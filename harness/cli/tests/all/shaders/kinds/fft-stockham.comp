@@ -23,3 +23,4 @@ void main() {
     x[t] = s[from][t];
     x[t + 8] = s[from][t + 8];
 }
+//~ main: clean

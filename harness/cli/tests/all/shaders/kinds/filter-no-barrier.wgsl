@@ -7,8 +7,9 @@ var<workgroup> tile: array<f32, 64>;
 fn main(@builtin(global_invocation_id) at: vec3u, @builtin(local_invocation_index) lane: u32) {
     tile[lane] = data[at.x];
     var sum = 0.0;
-    for (var i = 0u; i < width; i++) {
-        sum += tile[min(lane + i - (width - 1u) / 2u, 63u)];
+    for (var i = 0u; i < width; i++) { //~ fix: put `workgroupBarrier();` before the loop in this line
+        sum += tile[min(lane + i - (width - 1u) / 2u, 63u)]; //~ race with 8
     }
     data[at.x] = sum;
 }
+//~ main: racy; mended: clean

@@ -8,8 +8,9 @@ void main() {
     barrier();
     if (gl_LocalInvocationIndex == 5) { data = 42; memoryBarrierShared(); atomicExchange(flag, 1u); }
     if (gl_LocalInvocationIndex == 7) {
-        while (atomicAdd(flag, 0u) == 0u) { }
+        while (atomicAdd(flag, 0u) == 0u) { } //~ hang with 9, without a fix
         memoryBarrierShared();
         seen[0] = data;
     }
 }
+//~ main: racy

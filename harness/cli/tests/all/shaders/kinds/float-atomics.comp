@@ -13,3 +13,4 @@ void main() {
     barrier();
     if (gl_LocalInvocationIndex == 0) atomicAdd(total, part);
 }
+//~ main: clean

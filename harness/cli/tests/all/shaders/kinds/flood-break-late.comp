@@ -10,8 +10,8 @@ void main() {
     uint t = gl_LocalInvocationIndex;
     d[t] = t == 0 ? 0u : 0xffffffffu;
     for (uint level = 0; level < 8; level++) {
-        if (t == 0) work = 0;
-        barrier();
+        if (t == 0) work = 0; //~ race with 20; fix: put `barrier();` before this line
+        barrier(); //~ divergent-barrier with 22
         if (atomicOr(d[t], 0u) == level) {
             uint n = (t + 1) & 15u;
             if (atomicCompSwap(d[n], 0xffffffffu, level + 1u) == 0xffffffffu) atomicAdd(work, 1u);
@@ -19,5 +19,6 @@ void main() {
         barrier();
         if (work == 0u) break;
     }
-    dist[t] = d[t];
+    dist[t] = d[t]; //~ race with 17
 }
+//~ main: racy; mended: clean in the orders tried

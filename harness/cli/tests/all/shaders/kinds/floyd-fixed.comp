@@ -14,3 +14,4 @@ void main() {
     }
     d[i * 4 + j] = m[i][j];
 }
+//~ main: clean

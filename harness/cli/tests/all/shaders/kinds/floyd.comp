@@ -9,8 +9,9 @@ void main() {
     m[i][j] = d[i * 4 + j] & 255u;
     barrier();
     for (uint k = 0; k < 4; k++) {
-        m[i][j] = min(m[i][j], m[i][k] + m[k][j]);
+        m[i][j] = min(m[i][j], m[i][k] + m[k][j]); //~ race, without a fix
         barrier();
     }
     d[i * 4 + j] = m[i][j];
 }
+//~ main: racy

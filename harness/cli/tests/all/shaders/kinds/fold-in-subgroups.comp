@@ -22,3 +22,4 @@ void main() {
     }
     if (t == 0) y[gl_WorkGroupID.x] = s[0];
 }
+//~ main: clean

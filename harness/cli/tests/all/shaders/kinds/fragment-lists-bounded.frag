@@ -9,3 +9,4 @@ void main() {
     next[node] = imageLoad(heads, ivec2(gl_FragCoord.xy)).x;
     imageStore(heads, ivec2(gl_FragCoord.xy), uvec4(node));
 }
+//~ main: needs-inputs

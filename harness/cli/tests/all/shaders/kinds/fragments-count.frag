@@ -11,3 +11,4 @@ void main() {
     atomicAdd(count, 1);
     seen[uint(gl_FragCoord.y) * 4 + uint(gl_FragCoord.x)] = 1;
 }
+//~ main: clean

@@ -9,6 +9,7 @@ layout(binding = 2) writeonly buffer Out { float y[]; };
 shared float tile[32];
 void main() {
     uint lane = gl_LocalInvocationID.x, i = gl_GlobalInvocationID.x;
-    if (lane < bones) tile[lane] = x[lane]; else tile[lane] = 1.0;
+    if (lane < bones) tile[lane] = x[lane]; else tile[lane] = 1.0; //~ race with 13; fix: put `barrier();` after the statement that this line controls
     y[i] = tile[index[i >> 1] & 31u];
 }
+//~ main: racy; mended: clean

@@ -9,8 +9,9 @@ void main() {
     m[r][c] = a[r * 4 + c] + (r == c ? 8.0 : 0.0);
     barrier();
     for (uint p = 0; p < 3; p++) {
-        if (r > p) m[r][c] -= m[r][p] / m[p][p] * m[p][c];
+        if (r > p) m[r][c] -= m[r][p] / m[p][p] * m[p][c]; //~ race, without a fix
         barrier();
     }
     a[r * 4 + c] = m[r][c];
 }
+//~ main: racy

@@ -17,3 +17,4 @@ void main() {
     }
     a[r * 4 + c] = m[r][c];
 }
+//~ main: clean

@@ -8,3 +8,4 @@ void main(uint3 id : SV_DispatchThreadID, uint lane : SV_GroupIndex) {
     if (lane < 4 && limits[lane] <= data[id.x]) hits[id.x] = 1;
     if (lane >= 4 || limits[lane] > 7) hits[id.x] = 2;
 }
+//~ main: clean

@@ -5,6 +5,7 @@ StructuredBuffer<uint> data : register(t0);
 RWStructuredBuffer<uint> hits : register(u1);
 [numthreads(8, 1, 1)]
 void main(uint3 id : SV_DispatchThreadID, uint lane : SV_GroupIndex) {
-    if (lane < 5 && limits[lane] <= data[id.x]) hits[id.x] = 1;
+    if (lane < 5 && limits[lane] <= data[id.x]) hits[id.x] = 1; //~ out-of-bounds, without a fix
     if (lane >= 4 || limits[lane] > 7) hits[id.x] = 2;
 }
+//~ main: racy

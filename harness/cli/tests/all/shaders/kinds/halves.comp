@@ -7,3 +7,4 @@ void main() {
     uint i = gl_GlobalInvocationID.x;
     v[i >> 2][i & 3u] = float(i);
 }
+//~ main: clean

@@ -9,9 +9,10 @@ void main(){
   uint h=hash(k)&63u;
   for(uint n=0u;n<64u;n++){
     uint cur=
-      tk[h];
-    if(cur==0u) cur=atomicCompSwap(tk[h],0u,k);
+      tk[h]; //~ fix: make the racing accesses atomic (they remain unordered)
+    if(cur==0u) cur=atomicCompSwap(tk[h],0u,k); //~ race with 12
     if(cur==0u||cur==k){ atomicAdd(tv[h],1u); break; }
     h=(h+1u)&63u;
   }
 }
+//~ main: racy

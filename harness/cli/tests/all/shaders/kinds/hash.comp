@@ -13,3 +13,4 @@ void main(){
     h=(h+1u)&63u;
   }
 }
+//~ main: clean in the orders tried

@@ -16,3 +16,4 @@ void main() {
     for (uint s = 0; s < gl_NumSubgroups; s++) sum += own[s][t];
     if (sum > 0) atomicAdd(hist[t], sum);
 }
+//~ main: clean

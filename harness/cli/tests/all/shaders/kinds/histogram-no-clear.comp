@@ -5,8 +5,9 @@ layout(binding = 0) readonly buffer In { uint keys[]; };
 layout(binding = 1) buffer Out { uint bins[256]; };
 shared uint counts[256];
 void main() {
-    for (uint i = gl_LocalInvocationIndex; i < 256; i += 64) counts[i] = 0;
-    for (uint i = 0; i < 4; i++) atomicAdd(counts[keys[gl_GlobalInvocationID.x * 4 + i] & 255], 1);
+    for (uint i = gl_LocalInvocationIndex; i < 256; i += 64) counts[i] = 0; //~ race with 9; fix: put `barrier();` after the loop in this line
+    for (uint i = 0; i < 4; i++) atomicAdd(counts[keys[gl_GlobalInvocationID.x * 4 + i] & 255], 1); //~ uninitialised-read
     barrier();
     for (uint i = gl_LocalInvocationIndex; i < 256; i += 64) atomicAdd(bins[i], counts[i]);
 }
+//~ main: racy; mended: clean

@@ -7,3 +7,4 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let bin = pixels[id.x] & 255u;
     histogram[bin] = histogram[bin] + 1u;
 }
+//~ main: needs-inputs

@@ -11,3 +11,4 @@ void main() {
     barrier();
     for (uint i = gl_LocalInvocationIndex; i < 256; i += 64) atomicAdd(bins[i], counts[i]);
 }
+//~ main: clean

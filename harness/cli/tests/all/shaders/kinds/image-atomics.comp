@@ -7,3 +7,4 @@ void main() {
     imageAtomicAdd(counts, ivec2(gl_GlobalInvocationID.xy) / 4, 1u);
     imageAtomicMax(volume, ivec3(0), gl_LocalInvocationIndex);
 }
+//~ main: clean

@@ -12,3 +12,4 @@ void main() {
     memoryBarrierImage();
     o[gl_GlobalInvocationID.x] = imageLoad(img, ivec2(7 - p.x, p.y)).x;
 }
+//~ main: clean

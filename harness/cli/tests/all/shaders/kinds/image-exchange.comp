@@ -6,7 +6,8 @@ layout(binding = 0, r32ui) uniform coherent uimage2D img;
 layout(binding = 1) writeonly buffer O { uint o[]; };
 void main() {
     ivec2 p = ivec2(gl_LocalInvocationID.x, gl_WorkGroupID.x);
-    imageStore(img, p, uvec4(p.x));
-    barrier();
+    imageStore(img, p, uvec4(p.x)); //~ race with 11
+    barrier(); //~ fix: put `memoryBarrierImage();` before and after this barrier
     o[gl_GlobalInvocationID.x] = imageLoad(img, ivec2(7 - p.x, p.y)).x;
 }
+//~ main: racy; mended: clean

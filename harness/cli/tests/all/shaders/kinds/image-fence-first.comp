@@ -6,10 +6,11 @@ layout(set=0,binding=1,r32f) uniform coherent image2D dst;
 void main(){
   ivec2 p=ivec2(gl_GlobalInvocationID.xy);
   vec4 c=imageLoad(src,p);
-  imageStore(dst,p,vec4(dot(c.rgb,vec3(0.2,0.7,0.1))));
+  imageStore(dst,p,vec4(dot(c.rgb,vec3(0.2,0.7,0.1)))); //~ race with 12
   memoryBarrierImage();
-  barrier();
-  vec4 n=imageLoad(dst,ivec2(p.x^1,p.y));
-  barrier();
+  barrier(); //~ fix: put `memoryBarrierImage();` after this barrier
+  vec4 n=imageLoad(dst,ivec2(p.x^1,p.y)); //~ race with 14
+  barrier(); //~ fix: put `memoryBarrierImage();` before and after this barrier
   imageStore(dst,p,n+c);
 }
+//~ main: racy; mended: clean

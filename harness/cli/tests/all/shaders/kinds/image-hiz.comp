@@ -8,3 +8,4 @@ void main() {
     uint i = gl_LocalInvocationIndex;
     if (box[i].z <= textureLod(depth, box[i].xy, box[i].w).x) visible[atomicAdd(count, 1)] = i;
 }
+//~ main: clean in the orders tried

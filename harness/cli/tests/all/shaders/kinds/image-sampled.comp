@@ -25,3 +25,4 @@ void main() {
     // The next level is the nearest.
     expect(textureLod(levels, vec2(0.3, 0.8), 0.6).x == 72);
 }
+//~ main: clean

@@ -7,7 +7,8 @@ layout(binding = 2) buffer Places { uint count; uint place[]; };
 void main() {
     ivec2 at = ivec2(gl_GlobalInvocationID.xy);
     if (imageLoad(picture, at).x > 0.5) {
-        place[count++] = at.x | at.y << 16;
+        place[count++] = at.x | at.y << 16; //~ race; fix: use `atomicAdd` instead of this load and store
         imageStore(mask, at, vec4(1));
     }
 }
+//~ main: racy; mended: clean in the orders tried

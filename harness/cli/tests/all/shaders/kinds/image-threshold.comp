@@ -11,3 +11,4 @@ void main() {
         imageStore(mask, at, vec4(1));
     }
 }
+//~ main: clean in the orders tried

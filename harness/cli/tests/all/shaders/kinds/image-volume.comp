@@ -15,5 +15,6 @@ void main() {
         && imageLoad(layers, at) == uvec4(at.z, 7, 0, 1) && imageLoad(cube, at).x == unpackHalf2x16(packHalf2x16(vec2(0.1))).x;
     if (!right) imageStore(volume, ivec3(0), vec4(1));
     // Whoever is above writes the same texel.
-    imageStore(one_layer, at.xy, uvec4(at.z));
+    imageStore(one_layer, at.xy, uvec4(at.z)); //~ race, without a fix
 }
+//~ main: racy

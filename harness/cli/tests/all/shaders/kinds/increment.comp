@@ -13,6 +13,7 @@ void main() {
     atomicStore(wants[me], 1u, REL);
     atomicExchange(turn, other, BOTH);
     while (atomicLoad(wants[other], ACQ) == 1u && atomicLoad(turn, ACQ) == other) {}
-    count++;
+    count++; //~ lost-order; fix: write `count = count + 1` instead of `count++`, because glslang drops the qualifier on the store of the latter
     atomicStore(wants[me], 0u, REL);
 }
+//~ main: clean in the orders tried; mended: clean

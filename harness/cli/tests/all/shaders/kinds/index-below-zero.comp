@@ -6,5 +6,6 @@ layout(std430, binding = 0) buffer Out { uint data[]; };
 
 void main() {
     uint me = gl_GlobalInvocationID.x;
-    data[me - 1u] = me;
+    data[me - 1u] = me; //~ out-of-bounds, without a fix
 }
+//~ main: racy

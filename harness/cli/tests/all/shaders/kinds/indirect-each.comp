@@ -10,6 +10,7 @@ void main() {
     if ((x[i] & 1u) != 0u) {
         uint n = atomicAdd(visible, 1u);
         list[n] = i;
-        groups = n / 64u + 1u;
+        groups = n / 64u + 1u; //~ race; fix: use `atomicExchange` for this store, which several invocations may make
     }
 }
+//~ main: racy; mended: clean

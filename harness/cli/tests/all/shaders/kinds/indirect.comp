@@ -16,3 +16,4 @@ void main() {
         one_z = 1u;
     }
 }
+//~ main: clean in the orders tried

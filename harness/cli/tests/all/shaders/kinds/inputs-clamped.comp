@@ -6,3 +6,4 @@ void main() {
     uint i = min(gl_GlobalInvocationID.x, 15u);
     data[gl_GlobalInvocationID.y * 16u + i] = gl_GlobalInvocationID.x;
 }
+//~ main: needs-inputs

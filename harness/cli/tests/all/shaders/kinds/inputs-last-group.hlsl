@@ -16,3 +16,4 @@ void main(uint3 group : SV_GroupID) {
         total[0] = sum;
     }
 }
+//~ main: clean

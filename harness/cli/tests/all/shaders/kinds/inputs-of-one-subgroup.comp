@@ -10,3 +10,4 @@ void main() {
     barrier();
     data[gl_GlobalInvocationID.x] = total;
 }
+//~ main: needs-inputs

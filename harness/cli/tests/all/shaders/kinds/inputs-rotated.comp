@@ -7,5 +7,6 @@ void main() {
     uint i = gl_GlobalInvocationID.x;
     if (i >= count) return;
     uint from = i + count / 2u;
-    data[i] = data[from < count ? from : from - count];
+    data[i] = data[from < count ? from : from - count]; //~ race, without a fix
 }
+//~ main: racy

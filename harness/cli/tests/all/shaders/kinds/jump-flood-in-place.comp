@@ -8,7 +8,8 @@ void main() {
     ivec2 p = ivec2(gl_GlobalInvocationID.xy);
     ivec2 best = imageLoad(field, p).xy;
     ivec2 q = clamp(p + ivec2(step, 0), ivec2(0), imageSize(field) - 1);
-    ivec2 s = imageLoad(field, q).xy;
+    ivec2 s = imageLoad(field, q).xy; //~ race with 13, without a fix
     if (s.x > best.x) best = s;
     imageStore(field, p, ivec4(best, 0, 0));
 }
+//~ main: racy

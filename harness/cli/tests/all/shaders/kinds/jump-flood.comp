@@ -19,3 +19,4 @@ void main() {
         }
     imageStore(to, p, ivec4(best, 0, 0));
 }
+//~ main: clean

@@ -16,3 +16,4 @@ void main() {
         box[at] = max(box[2u * at], box[2u * at + 1u]);
     }
 }
+//~ main: clean in the orders tried

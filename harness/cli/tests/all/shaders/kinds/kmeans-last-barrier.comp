@@ -12,6 +12,7 @@ void main() {
     vec2 p = points[gl_GlobalInvocationID.x];
     uint best = 0;
     for (uint c = 1; c < 4; ++c) if (distance(p, centres[c]) < distance(p, centres[best])) best = c;
-    atomicAdd(local[best * 3], int(p.x * 256)); atomicAdd(local[best * 3 + 1], int(p.y * 256)); atomicAdd(local[best * 3 + 2], 1);
+    atomicAdd(local[best * 3], int(p.x * 256)); atomicAdd(local[best * 3 + 1], int(p.y * 256)); atomicAdd(local[best * 3 + 2], 1); //~ race with 16; fix: put `barrier();` after this line
     if (l < 12) atomicAdd(sums[l], local[l]);
 }
+//~ main: racy; mended: clean

@@ -16,3 +16,4 @@ void main() {
     barrier();
     if (l < 12) atomicAdd(sums[l], local[l]);
 }
+//~ main: clean

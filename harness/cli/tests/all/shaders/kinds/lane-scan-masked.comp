@@ -15,3 +15,4 @@ void main() {
     }
     data[(me / 32u) * 32u + sum - 1u] = me;
 }
+//~ main: clean

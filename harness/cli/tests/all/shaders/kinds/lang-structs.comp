@@ -27,3 +27,4 @@ void main() {
     items[i].b = neg || f < 0.5;
     r[i][1] = vec2(f, u.view[2][1]);
 }
+//~ main: clean

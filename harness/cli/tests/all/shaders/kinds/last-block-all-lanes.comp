@@ -11,14 +11,15 @@ void main(){
   for(uint o=8u;o>0u;o>>=1){ barrier(); if(l<o) s[l]+=s[l+o]; }
   if(l==0u){
     uint w=gl_WorkGroupID.x;
-    part[w]=s[0];
+    part[w]=s[0]; //~ race with 22
     memoryBarrierBuffer();
     uint d=atomicAdd(done,1u);
     last=(d==gl_NumWorkGroups.x-1u);
     memoryBarrierBuffer();
   }
-  barrier();
+  barrier(); //~ fix: put `memoryBarrierBuffer();` after this barrier
   if(last && l<gl_NumWorkGroups.x){
     total[l]=part[l]*2.0;
   }
 }
+//~ main: racy; mended: clean in the orders tried

@@ -35,3 +35,4 @@ void main() {
         if (t == 0) result = s[0];
     }
 }
+//~ main: clean in the orders tried

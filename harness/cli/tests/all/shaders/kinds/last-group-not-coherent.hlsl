@@ -13,7 +13,7 @@ void main(uint3 id : SV_DispatchThreadID, uint lane : SV_GroupIndex, uint3 group
     InterlockedAdd(sum, input[id.x], old);
     GroupMemoryBarrierWithGroupSync();
     if (lane == 0) {
-        partial[group.x] = sum;
+        partial[group.x] = sum; //~ unpublished-read with 21; fix: declare `partial` globallycoherent
         DeviceMemoryBarrier();
         counter.InterlockedAdd(0, 1, old);
         if (old == 2) {
@@ -22,3 +22,4 @@ void main(uint3 id : SV_DispatchThreadID, uint lane : SV_GroupIndex, uint3 group
         }
     }
 }
+//~ main: racy; mended: clean in the orders tried

@@ -22,3 +22,4 @@ void main(uint3 id : SV_DispatchThreadID, uint lane : SV_GroupIndex, uint3 group
         }
     }
 }
+//~ main: clean in the orders tried

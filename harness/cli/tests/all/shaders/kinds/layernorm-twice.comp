@@ -11,7 +11,7 @@ float sum(float v) {
     if (subgroupElect()) part[gl_SubgroupID] = s;
     barrier();
     float all = 0;
-    for (uint i = 0; i < gl_NumSubgroups; i++) all += part[i];
+    for (uint i = 0; i < gl_NumSubgroups; i++) all += part[i]; //~ race with 11; fix: put `barrier();` after the loop in this line
     return all;
 }
 void main() {
@@ -20,3 +20,4 @@ void main() {
     float var = sum((v - mean) * (v - mean)) / 16.0;
     y[gl_GlobalInvocationID.x] = (v - mean) * inversesqrt(var + 1e-5);
 }
+//~ main: racy; mended: clean

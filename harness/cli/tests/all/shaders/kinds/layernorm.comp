@@ -16,3 +16,4 @@ void main() {
     float mean = all.x / 16.0, var = all.y / 16.0 - mean * mean;
     y[gl_GlobalInvocationID.x] = (v - mean) * inversesqrt(var + 1e-5);
 }
+//~ main: clean

@@ -21,3 +21,4 @@ void main(uint3 id : SV_DispatchThreadID, uint lane : SV_GroupIndex, uint3 group
     raw.InterlockedMax(4096, lane);
     picture[id.xy] = float4(1, 2, 3, (float)group.x);
 }
+//~ main: clean

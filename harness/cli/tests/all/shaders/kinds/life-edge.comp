@@ -8,6 +8,7 @@ void main() {
     uint p = gl_LocalInvocationID.x;
     f[p] = cells[p] & 1u;
     barrier();
-    uint n = f[p - 1] + f[p + 1];
+    uint n = f[p - 1] + f[p + 1]; //~ out-of-bounds, without a fix
     cells[p] = n;
 }
+//~ main: racy

@@ -20,3 +20,4 @@ void main() {
     }
     cells[p.y * 8 + p.x] = f[0][p.y][p.x];
 }
+//~ main: clean

@@ -17,9 +17,10 @@ void main(){
   for(uint i=li;i<nLights;i+=64u){
     if(zmin<=zmax){
       uint s=atomicAdd(cnt,1u);
-      idx[s]=i;
+      idx[s]=i; //~ out-of-bounds, without a fix
     }
   }
   barrier();
   if(li<MAXL) lists[li]=idx[li];
 }
+//~ main: racy

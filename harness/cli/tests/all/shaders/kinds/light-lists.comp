@@ -30,3 +30,4 @@ void main(){
   if(li==0u) lists[base]=n;
   for(uint i=li;i<n;i+=64u) lists[base+1u+i]=idx[i];
 }
+//~ main: clean in the orders tried

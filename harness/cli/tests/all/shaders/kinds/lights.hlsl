@@ -22,3 +22,4 @@ void main(uint3 id : SV_DispatchThreadID, uint lane : SV_GroupIndex, uint3 group
     if (lane == 0) lists[tile] = count;
     if (lane < count) lists[tile + 1 + lane] = list[lane];
 }
+//~ main: clean in the orders tried

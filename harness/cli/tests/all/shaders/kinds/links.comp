@@ -14,3 +14,4 @@ void main() {
     for (int i = 0; i < 3 && any(notEqual(uvec2(at), uvec2(0))); ++i) { sum += at.n; at = at.next; }
     pc.sums.v[gl_GlobalInvocationID.x] = sum + pc.k[gl_LocalInvocationID.x % 3];
 }
+//~ main: clean

@@ -4,7 +4,7 @@ layout(local_size_x = 4) in;
 layout(binding = 0) coherent buffer Data { uint lock; uint count; };
 void main() {
     bool done = false;
-    while (!done) {
+    while (!done) { //~ hang with 8, without a fix
         if (atomicCompSwap(lock, 0u, 1u) == 0u) {
             memoryBarrierBuffer();
             count += 1;
@@ -14,3 +14,4 @@ void main() {
         }
     }
 }
+//~ main: racy

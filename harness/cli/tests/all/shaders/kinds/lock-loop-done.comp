@@ -6,7 +6,7 @@ layout(binding = 0) buffer L { uint lock; };
 layout(binding = 1) coherent buffer D { uint sum; };
 void main() {
     bool done = false;
-    while (!done) {
+    while (!done) { //~ hang with 10, without a fix
         if (atomicCompSwap(lock, 0u, 1u) == 0u) {
             memoryBarrierBuffer();
             sum = sum + 1u;
@@ -16,3 +16,4 @@ void main() {
         }
     }
 }
+//~ main: racy

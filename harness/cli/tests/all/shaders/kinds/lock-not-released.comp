@@ -5,7 +5,7 @@ layout(local_size_x = 1) in;
 layout(binding = 0) buffer L { uint lock; };
 layout(binding = 1) coherent buffer D { uint sum; uint list[]; };
 void main() {
-    while (atomicCompSwap(lock, 0u, 1u) != 0u) {}
+    while (atomicCompSwap(lock, 0u, 1u) != 0u) {} //~ hang, without a fix
     memoryBarrierBuffer();
     if (sum > 0u) return;
     list[sum] = gl_WorkGroupID.x;
@@ -13,3 +13,4 @@ void main() {
     memoryBarrierBuffer();
     atomicExchange(lock, 0u);
 }
+//~ main: racy

@@ -11,3 +11,4 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         atomicStore(&locked, 0u);
     }
 }
+//~ main: clean

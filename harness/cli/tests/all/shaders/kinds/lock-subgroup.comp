@@ -12,3 +12,4 @@ void main() {
         atomicExchange(lock, 0u);
     }
 }
+//~ main: clean in the orders tried

@@ -8,6 +8,7 @@ layout(binding = 0) buffer L { uint lock; };
 layout(binding = 1) buffer D { uint sum; };
 void main() {
     while (atomicCompSwap(lock, 0u, 1u, gl_ScopeQueueFamily, gl_StorageSemanticsBuffer, gl_SemanticsAcquire | gl_SemanticsMakeVisible, 0, 0) != 0u) {}
-    sum = sum + 1u;
+    sum = sum + 1u; //~ race; unpublished-read; fix: declare `D` coherent
     atomicStore(lock, 0u, gl_ScopeQueueFamily, gl_StorageSemanticsBuffer, gl_SemanticsRelease | gl_SemanticsMakeAvailable);
 }
+//~ main: racy; mended: clean

@@ -11,3 +11,4 @@ void main() {
     sum = sum + 1u;
     atomicStore(lock, 0u, gl_ScopeQueueFamily, gl_StorageSemanticsBuffer, gl_SemanticsRelease | gl_SemanticsMakeAvailable);
 }
+//~ main: clean

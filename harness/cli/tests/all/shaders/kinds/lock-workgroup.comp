@@ -11,3 +11,4 @@ void main() {
         atomicExchange(lock, 0u);
     }
 }
+//~ main: clean

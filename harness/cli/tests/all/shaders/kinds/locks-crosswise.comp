@@ -6,7 +6,7 @@ void main() {
     if (gl_LocalInvocationIndex != 0) return;
     if (gl_WorkGroupID.x == 0) {
         while (atomicCompSwap(a, 0, 1) != 0);
-        while (atomicCompSwap(b, 0, 1) != 0);
+        while (atomicCompSwap(b, 0, 1) != 0); //~ hang with 11, without a fix
     } else {
         while (atomicCompSwap(b, 0, 1) != 0);
         while (atomicCompSwap(a, 0, 1) != 0);
@@ -17,3 +17,4 @@ void main() {
     atomicExchange(b, 0);
     atomicExchange(a, 0);
 }
+//~ main: racy

@@ -24,8 +24,9 @@ void main() {
         }
     }
     if (own != 0u) {
-        parts[own].prefix = sum + 1u;
+        parts[own].prefix = sum + 1u; //~ race with 19, without a fix
         atomicExchange(parts[own].flag, 2u);
     }
     result[own] = sum;
 }
+//~ main: racy

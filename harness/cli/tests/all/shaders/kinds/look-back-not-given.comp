@@ -30,3 +30,4 @@ void main() {
     }
     result[own] = sum;
 }
+//~ main: clean in the orders tried

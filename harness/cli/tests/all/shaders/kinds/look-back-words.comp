@@ -42,3 +42,4 @@ void main() {
     barrier();
     data[tile * 128 + gl_LocalInvocationIndex] = exclusive + base + inc;
 }
+//~ main: clean in the orders tried

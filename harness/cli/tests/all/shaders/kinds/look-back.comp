@@ -30,3 +30,4 @@ void main() {
                    gl_SemanticsAcquireRelease);
     values[mine * 32 + gl_LocalInvocationIndex] += before;
 }
+//~ main: clean in the orders tried

@@ -38,3 +38,4 @@ void main() {
     barrier();
     o[g * 8u + t] = base + s[t];
 }
+//~ main: clean in the orders tried

@@ -11,6 +11,7 @@ void main() {
         while (state[g - 1u] == 0u) {}
         sum += state[g - 1u] - 1u;
     }
-    state[g] = sum + 1u;
+    state[g] = sum + 1u; //~ race with 11, without a fix; race with 12, without a fix
     o[g] = sum;
 }
+//~ main: racy

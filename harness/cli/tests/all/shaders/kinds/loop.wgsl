@@ -16,3 +16,4 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_
   }
   switch l { case 0u, 1u: { b[id.x].vel = f; } default: { b[id.x] = P(a[id.x].pos, f); } }
 }
+//~ main: clean

@@ -5,7 +5,7 @@ struct Mailbox { flag: atomic<u32>, payload: u32 }
 @compute @workgroup_size(1)
 fn main(@builtin(workgroup_id) wg: vec3<u32>) {
     if (wg.x == 0u) {
-        box.payload = 42u;
+        box.payload = 42u; //~ unpublished-read with 14, without a fix
         storageBarrier();
         atomicStore(&box.flag, 1u);
     } else {
@@ -15,3 +15,4 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>) {
         }
     }
 }
+//~ main: racy

@@ -19,3 +19,4 @@ void main() {
     barrier();
     for (uint i = 0u; i < n; i++) vertex[base + offset[l] + i] = vec4(gl_GlobalInvocationID, float(i));
 }
+//~ main: clean in the orders tried

@@ -17,3 +17,4 @@ void main() {
         }
     }
 }
+//~ main: clean in the orders tried

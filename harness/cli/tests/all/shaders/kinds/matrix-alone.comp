@@ -11,3 +11,4 @@ void main() {
     rows[0][me] = float(me);
     rows[1][me] = float(me + 1u);
 }
+//~ main: clean

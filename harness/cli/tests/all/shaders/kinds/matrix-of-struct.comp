@@ -10,3 +10,4 @@ void main() {
     for (uint j = 0; j < 4; ++j) pose += bones[j].pose * bones[j].weight[j];
     skin[i] = transpose(pose) * vec4(i, 1, 2, 3);
 }
+//~ main: clean

@@ -11,10 +11,11 @@ void main() {
     uvec2 at = gl_GlobalInvocationID.xy, lane = gl_LocalInvocationID.xy;
     float sum = 0;
     for (uint tile = 0; tile < n / 8; tile++) {
-        ta[lane.y][lane.x] = a[at.y * n + tile * 8 + lane.x];
-        tb[lane.y][lane.x] = b[(tile * 8 + lane.y) * n + at.x];
+        ta[lane.y][lane.x] = a[at.y * n + tile * 8 + lane.x]; //~ race with 17; fix: put `barrier();` before this line
+        tb[lane.y][lane.x] = b[(tile * 8 + lane.y) * n + at.x]; //~ race with 17
         barrier();
         for (uint k = 0; k < 8; k++) sum = fma(ta[lane.y][k], tb[k][lane.x], sum);
     }
     c[at.y * n + at.x] = sum;
 }
+//~ main: racy; mended: clean

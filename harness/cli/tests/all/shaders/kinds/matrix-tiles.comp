@@ -19,3 +19,4 @@ void main() {
     }
     c[at.y * n + at.x] = sum;
 }
+//~ main: clean

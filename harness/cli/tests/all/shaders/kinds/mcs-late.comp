@@ -16,10 +16,11 @@ void main() {
         while (atomicOr(locked[me], 0u) == 1u) {}
     }
     memoryBarrierBuffer();
-    count = count + 1u;
-    if (atomicOr(next[me], 0u) == 0u) {
+    count = count + 1u; //~ race
+    if (atomicOr(next[me], 0u) == 0u) { //~ fix: put `memoryBarrierBuffer();` before this atomic
         if (atomicCompSwap(tail, me, 0u) == me) return;
         while (atomicOr(next[me], 0u) == 0u) {}
     }
     atomicExchange(locked[atomicOr(next[me], 0u)], 0u);
 }
+//~ main: racy; mended: clean in the orders tried

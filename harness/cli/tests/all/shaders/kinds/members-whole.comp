@@ -8,5 +8,6 @@ void main() {
     uint i = gl_GlobalInvocationID.x;
     S mine = s[i >> 1];
     if ((i & 1u) == 0u) mine.a = i; else mine.b = float(i);
-    s[i >> 1] = mine;
+    s[i >> 1] = mine; //~ race with 9, without a fix
 }
+//~ main: racy

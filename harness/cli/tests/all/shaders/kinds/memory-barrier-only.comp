@@ -8,5 +8,6 @@ void main() {
     uint t = gl_LocalInvocationID.x;
     s[t] = t;
     groupMemoryBarrier();
-    o[t] = s[7 - t];
+    o[t] = s[7 - t]; //~ race with 9; fix: put `barrier();` before this line
 }
+//~ main: racy; mended: clean

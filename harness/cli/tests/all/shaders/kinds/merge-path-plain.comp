@@ -22,3 +22,4 @@ void main() {
     }
     y[r] += s;
 }
+//~ main: needs-inputs

@@ -16,3 +16,4 @@ void main() {
     base = subgroupBroadcastFirst(base);
     if (seen) commands[base + subgroupBallotExclusiveBitCount(all)] = Command(meshlets[i].y, 1, meshlets[i].z, 0, i);
 }
+//~ main: clean in the orders tried

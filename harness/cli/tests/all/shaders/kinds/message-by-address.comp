@@ -11,9 +11,10 @@ layout(push_constant) uniform Start { Node node; };
 // The release and the acquire order the accesses of the node, which are private.
 void main() {
     if (gl_WorkGroupID.x == 0u) {
-        node.value = 1u;
+        node.value = 1u; //~ unpublished-read with 17; fix: declare `Node` coherent
         atomicStore(flag, 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease);
     } else if (atomicLoad(flag, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire) == 1u) {
         result = node.value;
     }
 }
+//~ main: racy; mended: clean in the orders tried

@@ -8,8 +8,8 @@ void main() {
     uint i = gl_LocalInvocationIndex;
     if (i == 0u) flag = 0u;
     barrier();
-    if (i == 0u) {
-        data = 42u;
+    if (i == 0u) { //~ fix: put `barrier();` after the statement that this line controls
+        data = 42u; //~ race with 17
         atomicExchange(flag, 1u);
     }
     if (i == 63u) {
@@ -17,3 +17,4 @@ void main() {
         if (got == 1u) seen = data;
     }
 }
+//~ main: racy; mended: clean in the orders tried

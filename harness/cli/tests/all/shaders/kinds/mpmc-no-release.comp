@@ -8,11 +8,12 @@ void main() {
     uint g = gl_WorkGroupID.x;
     if (g < 2u) {
         uint pos = atomicAdd(tail, 1u);
-        data[pos & 1u] = g;
-        atomicExchange(seq[pos & 1u], pos + 1u);
+        data[pos & 1u] = g; //~ race with 16
+        atomicExchange(seq[pos & 1u], pos + 1u); //~ fix: put `memoryBarrierBuffer();` before this atomic
     } else {
         uint pos = atomicAdd(head, 1u);
         for (int i = 0; i < 8; i++)
             if (atomicOr(seq[pos & 1u], 0u) == pos + 1u) { memoryBarrierBuffer(); o[g] = data[pos & 1u]; break; }
     }
 }
+//~ main: racy; mended: clean in the orders tried

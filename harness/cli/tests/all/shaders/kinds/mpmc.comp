@@ -52,3 +52,4 @@ void main() {
     if (pop(v)) o[g * 2u] = v;
     if (pop(v)) o[g * 2u + 1u] = v;
 }
+//~ main: clean in the orders tried

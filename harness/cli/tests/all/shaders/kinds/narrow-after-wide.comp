@@ -11,3 +11,4 @@ void main() {
     uint wide = atomicLoad(count, gl_ScopeQueueFamily, 0, 0);
     seen[l] = wide + atomicLoad(count, gl_ScopeSubgroup, 0, 0);
 }
+//~ main: clean

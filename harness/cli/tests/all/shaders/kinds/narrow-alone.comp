@@ -6,8 +6,9 @@ layout(local_size_x = 2) in;
 layout(binding = 0) buffer Data { uint count; uint seen[2]; };
 void main() {
     uint l = gl_LocalInvocationIndex;
-    atomicAdd(count, 1u, gl_ScopeQueueFamily, 0, 0);
+    atomicAdd(count, 1u, gl_ScopeQueueFamily, 0, 0); //~ unpublished-read with 12, without a fix
     controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);
     uint wide = 1;
     seen[l] = wide + atomicLoad(count, gl_ScopeSubgroup, 0, 0);
 }
+//~ main: racy

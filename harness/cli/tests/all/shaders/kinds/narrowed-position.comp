@@ -8,3 +8,4 @@ layout(std430, binding = 0) buffer Data { uint data[]; };
 void main() {
     data[uint(uint16_t(gl_GlobalInvocationID.x))] = 1;
 }
+//~ main: needs-inputs

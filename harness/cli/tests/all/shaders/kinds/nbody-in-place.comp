@@ -14,5 +14,6 @@ void main() {
         for (uint j = 0; j < gl_WorkGroupSize.x; j++) a += tile[j].xyz - p.xyz;
         barrier();
     }
-    pos[i].xyz = p.xyz + a;
+    pos[i].xyz = p.xyz + a; //~ race with 12, without a fix
 }
+//~ main: racy

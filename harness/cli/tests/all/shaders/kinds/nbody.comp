@@ -21,3 +21,4 @@ void main() {
     }
     vel[i].xyz += a;
 }
+//~ main: clean

@@ -10,8 +10,9 @@ void main() {
     uint n = atomicAdd(count, 1u) + 1u;
     if (n > room) return;
     uint old = imageAtomicExchange(heads, ivec2(gl_LocalInvocationID.xy), n);
-    node[n] = uvec2(old, gl_LocalInvocationIndex);
+    node[n] = uvec2(old, gl_LocalInvocationIndex); //~ race with 15, without a fix
     uint d = 0u;
     for (uint at = old; at != 0u && d < 4u; at = node[at].x) d++;
     depth[n] = d;
 }
+//~ main: racy

@@ -11,3 +11,4 @@ void main() {
     uint old = imageAtomicExchange(heads, ivec2(gl_LocalInvocationID.xy), n);
     node[n] = uvec2(old, gl_LocalInvocationIndex);
 }
+//~ main: clean in the orders tried

@@ -4,3 +4,4 @@
 layout(local_size_x = 1) in;
 layout(set = 0, binding = 0, std430) buffer Block { layout(offset = 16) uint value; } block;
 void main() { block.value = 7; }
+//~ main: clean

@@ -10,3 +10,4 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         data[id.x] = id.x;
     }
 }
+//~ main: needs-inputs

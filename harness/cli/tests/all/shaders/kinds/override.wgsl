@@ -15,3 +15,4 @@ fn main(@builtin(global_invocation_id) g: vec3u) {
     }
     switch ((*p).kind) { case 0u, 1u: { (*p).kind = 2u; } default: { (*p).kind += 1u; } }
 }
+//~ main: clean

@@ -10,3 +10,4 @@ void main() {
     }
     colour = vec4(fwidth(gl_FragCoord.y));
 }
+//~ main: clean

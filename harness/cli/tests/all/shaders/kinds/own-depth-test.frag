@@ -9,6 +9,7 @@ void main() {
     if (imageLoad(depths, at).x > depth) {
         discard;
     }
-    imageStore(depths, at, uvec4(depth));
+    imageStore(depths, at, uvec4(depth)); //~ race with 9, without a fix; race, without a fix
     colour = vec4(dFdx(gl_FragCoord.x));
 }
+//~ main: racy

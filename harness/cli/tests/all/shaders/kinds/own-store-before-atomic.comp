@@ -15,3 +15,4 @@ void main() {
         seen = atomicLoad(x, gl_ScopeQueueFamily, gl_StorageSemanticsNone, gl_SemanticsRelaxed);
     }
 }
+//~ main: clean

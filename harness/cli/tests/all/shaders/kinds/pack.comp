@@ -15,3 +15,4 @@ void main() {
     [[unroll]] for (int i = 0; i < 3; i++) all += less[i] ? 1u : uint(round(smoothstep(0.0, 1.0, n[i])));
     words[at] = all + uint(whole) + uint(part * 8.0) + uint(mix(1.0, 3.0, any(less))) + uint(mod(atan(n.x, n.y), 2.0));
 }
+//~ main: clean

@@ -11,3 +11,4 @@ void main() {
     barrier();
     if (i < n) data[i] = part[l] + part[l ^ 1u];
 }
+//~ main: clean

@@ -12,3 +12,4 @@ void main() {
     barrier();
     o[gl_LocalInvocationIndex] = v + (gl_SubgroupID > 0 ? s[0] : 0);
 }
+//~ main: clean

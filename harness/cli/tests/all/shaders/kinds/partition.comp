@@ -17,3 +17,4 @@ void main() {
   while (true) { uint first = subgroupBroadcastFirst(k); if (first == k) { n = subgroupBallotBitCount(subgroupBallot(true)); break; } }
   v[gl_LocalInvocationIndex] = s + n + subgroupShuffleUp(k, 1) + subgroupBroadcast(k, 3) + subgroupMin(k);
 }
+//~ main: clean in the orders tried

@@ -16,3 +16,4 @@ void main() {
     count = count + 1u;
     atomicStore(wants[me], 0u, REL);
 }
+//~ main: clean

@@ -13,6 +13,7 @@ void main() {
     atomicStore(turn, other, REL);
     memoryBarrier(gl_ScopeQueueFamily, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);
     while (atomicLoad(wants[other], ACQ) == 1u && atomicLoad(turn, ACQ) == other) {}
-    count = count + 1u;
+    count = count + 1u; //~ race; fix: use `atomicAdd` instead of this load and store
     atomicStore(wants[me], 0u, REL);
 }
+//~ main: racy; mended: clean

@@ -8,7 +8,7 @@ layout(binding = 2) writeonly buffer O { uint o[]; };
 void main() {
     uint t = gl_LocalInvocationID.x;
     if (gl_WorkGroupID.x == 0) {
-        data[t] = t * t;
+        data[t] = t * t; //~ race with 18, without a fix
         memoryBarrierBuffer();
         if (t == 0) atomicExchange(flag, 1u);
     } else {
@@ -18,3 +18,4 @@ void main() {
         o[t] = data[3 - t];
     }
 }
+//~ main: racy

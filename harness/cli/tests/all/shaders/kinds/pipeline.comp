@@ -19,3 +19,4 @@ void main() {
         o[t] = data[3 - t];
     }
 }
+//~ main: clean

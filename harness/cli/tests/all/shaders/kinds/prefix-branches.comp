@@ -24,3 +24,4 @@ void main() {
     barrier();
     if (mine) kept[sums[gl_SubgroupID] + before] = gl_GlobalInvocationID.x;
 }
+//~ main: clean

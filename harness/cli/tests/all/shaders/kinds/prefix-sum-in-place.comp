@@ -10,8 +10,9 @@ void main() {
     for (uint step = 1; step < 64; step *= 2) {
         uint left = 0;
         if (lane >= step) left = a[lane - step];
-        a[lane] += left;
+        a[lane] += left; //~ race with 12; fix: put `barrier();` before this line
         barrier();
     }
     values[at] = a[lane];
 }
+//~ main: racy; mended: clean

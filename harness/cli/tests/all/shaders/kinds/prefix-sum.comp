@@ -15,3 +15,4 @@ void main() {
     }
     values[at] = a[lane];
 }
+//~ main: clean

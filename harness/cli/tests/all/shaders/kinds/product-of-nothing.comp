@@ -21,3 +21,4 @@ void main() {
     }
     if (row < M && col < N) c[row * N + col] = acc;
 }
+//~ main: clean

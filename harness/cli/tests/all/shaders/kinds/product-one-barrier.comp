@@ -13,10 +13,11 @@ void main() {
     uint ly = gl_LocalInvocationID.y, lx = gl_LocalInvocationID.x;
     float acc = 0.0;
     for (uint t = 0; t < (K + TILE - 1) / TILE; ++t) {
-        ta[ly][lx] = (row < M && t * TILE + lx < K) ? a[row * K + t * TILE + lx] : 0.0;
-        tb[ly][lx] = (col < N && t * TILE + ly < K) ? b[(t * TILE + ly) * N + col] : 0.0;
+        ta[ly][lx] = (row < M && t * TILE + lx < K) ? a[row * K + t * TILE + lx] : 0.0; //~ race with 19; fix: put `barrier();` before this line
+        tb[ly][lx] = (col < N && t * TILE + ly < K) ? b[(t * TILE + ly) * N + col] : 0.0; //~ race with 19
         barrier();
         for (uint k = 0; k < TILE; ++k) acc += ta[ly][k] * tb[k][lx];
     }
     if (row < M && col < N) c[row * N + col] = acc;
 }
+//~ main: racy; mended: clean

@@ -9,8 +9,8 @@ const uint N=16u;
 shared float ta[2][8][9];
 shared float tb[2][8][9];
 void load(uint buf,uint k0,uvec2 l,uvec2 g){
-  ta[buf][l.y][l.x]=a[g.y*K+k0+l.x];
-  tb[buf][l.y][l.x]=b[(k0+l.y)*N+g.x];
+  ta[buf][l.y][l.x]=a[g.y*K+k0+l.x]; //~ race with 22; fix: put `barrier();` before this line
+  tb[buf][l.y][l.x]=b[(k0+l.y)*N+g.x]; //~ race with 22
 }
 void main(){
   uvec2 l=gl_LocalInvocationID.xy, g=gl_GlobalInvocationID.xy;
@@ -24,3 +24,4 @@ void main(){
   }
   c[g.y*N+g.x]=acc;
 }
+//~ main: racy; mended: clean

@@ -25,3 +25,4 @@ void main(){
   }
   c[g.y*N+g.x]=acc;
 }
+//~ main: clean

@@ -13,3 +13,4 @@ void main() {
         sums[i] = 1;
     }
 }
+//~ main: clean in the orders tried

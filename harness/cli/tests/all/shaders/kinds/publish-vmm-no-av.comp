@@ -9,7 +9,8 @@ layout(binding = 1) nonprivate buffer D { uint data; };
 layout(binding = 2) writeonly buffer O { uint o; };
 void main() {
     if (gl_WorkGroupID.x == 0) {
-        data = 1;
+        data = 1; //~ unpublished-read with 14; fix: declare `D` coherent
         atomicStore(flag, 1u, gl_ScopeQueueFamily, gl_StorageSemanticsBuffer, gl_SemanticsRelease);
     } else if (atomicLoad(flag, gl_ScopeQueueFamily, gl_StorageSemanticsBuffer, gl_SemanticsAcquire | gl_SemanticsMakeVisible) == 1u) o = data;
 }
+//~ main: racy; mended: clean

@@ -15,3 +15,4 @@ void main(){
   memoryBarrierBuffer();
   got[d]=data[d&3u];
 }
+//~ main: clean

@@ -15,3 +15,4 @@ void main() {
     while (atomicLoad(ready[mine], gl_ScopeDevice, Buffer, gl_SemanticsAcquire | gl_SemanticsMakeVisible) == 0) {}
     done[items[mine]] = mine;
 }
+//~ main: clean in the orders tried

@@ -33,3 +33,4 @@ void main(){
   uint pos=start[d]+cnt[d][gl_SubgroupID]+rank;
   outk[pos + gl_WorkGroupID.x*4096u]=key;
 }
+//~ main: clean

@@ -19,3 +19,4 @@ void main() {
     barrier();
     sorted[atomicAdd(count[digit], 1u)] = key;
 }
+//~ main: clean in the orders tried

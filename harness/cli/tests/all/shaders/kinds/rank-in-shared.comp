@@ -23,3 +23,4 @@ void main() {
     uint rank = bit == 1u ? before : gl_SubgroupInvocationID - before;
     o[base + rank] = x[i];
 }
+//~ main: clean

@@ -12,3 +12,4 @@ void main(uint3 id : SV_DispatchThreadID, uint3 l : SV_GroupThreadID, uint i : S
     InterlockedAdd(img[l.xy], 1, old);
     dst.InterlockedOr(2048, 1u << i);
 }
+//~ main: clean

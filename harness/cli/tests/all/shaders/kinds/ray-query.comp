@@ -12,3 +12,4 @@ void main() {
     while (rayQueryProceedEXT(query)) {}
     data[gl_GlobalInvocationID.x] = uint(rayQueryGetIntersectionTypeEXT(query, true));
 }
+//~ main: clean

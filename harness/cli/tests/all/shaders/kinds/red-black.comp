@@ -17,3 +17,4 @@ void main() {
     }
     x[t] = s[t + 1];
 }
+//~ main: clean

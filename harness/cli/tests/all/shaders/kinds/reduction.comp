@@ -14,3 +14,4 @@ void main() {
     }
     if (lane == 0) sums[gl_WorkGroupID.x] = scratch[0];
 }
+//~ main: clean

@@ -10,3 +10,4 @@ void main() {
   Out o = Out(base - uint64_t(first) * 4ul);
   o.v[gl_GlobalInvocationID.x + first] = 1u;
 }
+//~ main: clean

@@ -11,5 +11,6 @@ void main() {
     mine.value = gl_GlobalInvocationID.x;
     if (gl_LocalInvocationIndex == 7) head[0].count = 1;
     Node same = Node(uint64_t(head) + 16ul * gl_GlobalInvocationID.x);
-    same.count = mine.value + 1;
+    same.count = mine.value + 1; //~ race with 12, without a fix
 }
+//~ main: racy

@@ -12,3 +12,4 @@ void main() {
     Node same = Node(uint64_t(head) + 16ul * gl_GlobalInvocationID.x);
     same.count = mine.value + 1;
 }
+//~ main: clean

@@ -18,3 +18,4 @@ void main() {
         at = (at - 1) / 2;
     }
 }
+//~ main: clean in the orders tried

@@ -19,3 +19,4 @@ void main(){
     i=par;
   }
 }
+//~ main: clean in the orders tried

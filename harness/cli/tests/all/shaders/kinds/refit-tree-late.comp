@@ -10,13 +10,14 @@ void main() {
     if (i >= leaves) return;
     // implicit complete binary tree: leaves at [leaves-1, 2*leaves-1)
     uint n = leaves - 1 + i;
-    nodes[n].lo = vec3(i);
+    nodes[n].lo = vec3(i); //~ race with 19
     nodes[n].hi = vec3(i + 1);
     while (n != 0) {
         n = (n - 1) / 2;
-        if (atomicAdd(visits[n], 1) == 0) return;
+        if (atomicAdd(visits[n], 1) == 0) return; //~ fix: put `memoryBarrierBuffer();` before this atomic
         memoryBarrierBuffer();
         nodes[n].lo = min(nodes[2*n+1].lo, nodes[2*n+2].lo);
         nodes[n].hi = max(nodes[2*n+1].hi, nodes[2*n+2].hi);
     }
 }
+//~ main: racy; mended: clean in the orders tried

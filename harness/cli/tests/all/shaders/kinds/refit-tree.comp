@@ -21,3 +21,4 @@ void main() {
         nodes[n].hi = max(nodes[2*n+1].hi, nodes[2*n+2].hi);
     }
 }
+//~ main: clean in the orders tried

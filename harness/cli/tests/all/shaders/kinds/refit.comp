@@ -6,7 +6,7 @@ layout(binding = 0) buffer Nodes { Node nodes[]; };
 layout(binding = 1) buffer Visits { uint visits[]; };
 void main() {
     int at = 7 + int(gl_GlobalInvocationID.x);
-    nodes[at].low = vec4(at); nodes[at].high = vec4(at + 1);
+    nodes[at].low = vec4(at); nodes[at].high = vec4(at + 1); //~ unpublished-read with 15; fix: declare `Nodes` coherent
     at = (at - 1) / 2;
     while (true) {
         memoryBarrierBuffer();
@@ -18,3 +18,4 @@ void main() {
         at = (at - 1) / 2;
     }
 }
+//~ main: racy; mended: clean in the orders tried

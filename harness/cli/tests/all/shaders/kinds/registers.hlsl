@@ -6,3 +6,4 @@ cbuffer Numbers : register(b0) { uint shift; };
 void main(uint3 id : SV_DispatchThreadID) {
     to[id.x] = from[(id.x + 1) % 128] + shift;
 }
+//~ main: clean

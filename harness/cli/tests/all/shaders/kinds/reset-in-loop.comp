@@ -8,10 +8,11 @@ shared uint n;
 void main() {
     uint t = gl_LocalInvocationIndex;
     for (uint b = 0; b < 3; b++) {
-        if (t == 0) n = 0;
+        if (t == 0) n = 0; //~ race with 15; fix: put `barrier();` before this line
         barrier();
         if ((x[t] >> b & 1u) != 0u) atomicAdd(n, 1u);
         barrier();
         o[b * 8 + t] = n;
     }
 }
+//~ main: racy; mended: clean

@@ -17,5 +17,6 @@ void main() {
         r.m += o.m;
         if (float(pcg(seed)) * 2.3283064e-10 * r.sum < o.w * float(o.m)) r.light = o.light;
     }
-    src[p.y * size.x + p.x] = r;
+    src[p.y * size.x + p.x] = r; //~ race with 15, without a fix
 }
+//~ main: racy

@@ -20,3 +20,4 @@ void main() {
     }
     dst[p.y * size.x + p.x] = r;
 }
+//~ main: clean

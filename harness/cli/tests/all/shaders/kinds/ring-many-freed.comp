@@ -17,7 +17,8 @@ void main() {
         cell = pos & 3u; turn = pos >> 2u;
         while (atomicAdd(seq[cell], 0u) != 2u * turn + 1u) {}
         memoryBarrierBuffer();
-        got[pos] = data[cell];
-        atomicExchange(seq[cell], 2u * turn + 2u);
+        got[pos] = data[cell]; //~ race with 13
+        atomicExchange(seq[cell], 2u * turn + 2u); //~ fix: put `memoryBarrierBuffer();` before this atomic
     }
 }
+//~ main: racy; mended: clean in the orders tried

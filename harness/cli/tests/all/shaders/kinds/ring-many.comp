@@ -22,3 +22,4 @@ void main() {
         atomicExchange(seq[cell], 2u * turn + 2u);
     }
 }
+//~ main: clean in the orders tried

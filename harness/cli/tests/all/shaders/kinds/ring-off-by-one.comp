@@ -12,7 +12,7 @@ void main() {
     if (gl_WorkGroupID.x == 0) {
         for (uint i = 0; i < 16; i++) {
             while (i - atomicLoad(head, ACQ) > 4) {}
-            slots[i % 4] = i * 3;
+            slots[i % 4] = i * 3; //~ race with 21, without a fix
             atomicStore(tail, i + 1, REL);
         }
     } else {
@@ -23,3 +23,4 @@ void main() {
         }
     }
 }
+//~ main: racy

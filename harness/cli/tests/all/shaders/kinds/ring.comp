@@ -23,3 +23,4 @@ void main() {
         }
     }
 }
+//~ main: clean in the orders tried

@@ -13,3 +13,4 @@ void main() {
   imageStore(imgs[1], ivec3(gl_LocalInvocationID.x, 0, 1), c);
   v[gl_LocalInvocationIndex] = c * textureSize(tex[0], 0).x;
 }
+//~ main: clean

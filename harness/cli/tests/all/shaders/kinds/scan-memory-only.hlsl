@@ -7,5 +7,6 @@ groupshared uint part[32];
 void main(uint3 id : SV_DispatchThreadID, uint lane : SV_GroupIndex) {
     part[lane] = input[id.x];
     GroupMemoryBarrier();
-    result[id.x] = part[31 - lane];
+    result[id.x] = part[31 - lane]; //~ race with 8; fix: put `GroupMemoryBarrierWithGroupSync();` before this line
 }
+//~ main: racy; mended: clean

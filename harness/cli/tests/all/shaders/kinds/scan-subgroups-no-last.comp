@@ -15,5 +15,6 @@ void main() {
         uint e = subgroupExclusiveAdd(s);
         if (gl_SubgroupInvocationID < gl_NumSubgroups) sums[gl_SubgroupInvocationID] = e;
     }
-    data[gl_GlobalInvocationID.x] = inc + sums[gl_SubgroupID];
+    data[gl_GlobalInvocationID.x] = inc + sums[gl_SubgroupID]; //~ race with 16; fix: put `barrier();` before this line
 }
+//~ main: racy; mended: clean

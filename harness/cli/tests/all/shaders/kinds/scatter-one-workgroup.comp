@@ -20,3 +20,4 @@ void main() {
     uint at = atomicAdd(start[cell], 1u);
     sorted[at] = l;
 }
+//~ main: clean in the orders tried

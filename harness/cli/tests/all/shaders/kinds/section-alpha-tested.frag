@@ -19,3 +19,4 @@ void main() {
     }
     endInvocationInterlockARB();
 }
+//~ main: clean in the orders tried

@@ -13,3 +13,4 @@ void main() {
     pixels[at] += 1 + gl_PrimitiveID;
     endInvocationInterlockARB();
 }
+//~ main: clean

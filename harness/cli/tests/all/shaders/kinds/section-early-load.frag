@@ -8,6 +8,7 @@ void main() {
     uint at = uint(gl_FragCoord.y) * 2 + uint(gl_FragCoord.x);
     uint before = pixels[at];
     beginInvocationInterlockARB();
-    pixels[at] = before * 3 + gl_PrimitiveID;
+    pixels[at] = before * 3 + gl_PrimitiveID; //~ race with 9, without a fix
     endInvocationInterlockARB();
 }
+//~ main: racy

@@ -12,5 +12,6 @@ void main() {
     }
     beginInvocationInterlockARB();
     endInvocationInterlockARB();
-    colour = pixels[at];
+    colour = pixels[at]; //~ race with 11, without a fix
 }
+//~ main: racy

@@ -14,3 +14,4 @@ void main() {
     endInvocationInterlockARB();
     colour = pixels[at];
 }
+//~ main: clean

@@ -9,5 +9,6 @@ void main() {
     beginInvocationInterlockARB();
     uint count = imageLoad(counts, pixel).x;
     endInvocationInterlockARB();
-    imageStore(counts, pixel, uvec4(count + 1u));
+    imageStore(counts, pixel, uvec4(count + 1u)); //~ race with 10, without a fix; race, without a fix
 }
+//~ main: racy

@@ -9,5 +9,6 @@ void main() {
     beginInvocationInterlockARB();
     uint before = pixels[at];
     endInvocationInterlockARB();
-    pixels[at] = before * 3 + gl_PrimitiveID;
+    pixels[at] = before * 3 + gl_PrimitiveID; //~ race with 10, without a fix; race, without a fix
 }
+//~ main: racy

@@ -7,6 +7,7 @@ layout(binding = 0) buffer Pixels { uint pixels[]; };
 void main() {
     uint at = uint(gl_FragCoord.y) * 2 + uint(gl_FragCoord.x);
     beginInvocationInterlockARB();
-    pixels[at] = pixels[at] * 3 + gl_PrimitiveID;
+    pixels[at] = pixels[at] * 3 + gl_PrimitiveID; //~ race; unpublished-read; fix: declare `Pixels` coherent
     endInvocationInterlockARB();
 }
+//~ main: racy; mended: clean

@@ -9,6 +9,7 @@ layout(binding = 0) nonprivate buffer Pixels { uint pixels[]; };
 void main() {
     uint at = uint(gl_FragCoord.x);
     beginInvocationInterlockARB();
-    pixels[at] = pixels[at] * 3 + gl_PrimitiveID;
+    pixels[at] = pixels[at] * 3 + gl_PrimitiveID; //~ race; unpublished-read; fix: declare `Pixels` coherent
     endInvocationInterlockARB();
 }
+//~ main: racy; mended: clean

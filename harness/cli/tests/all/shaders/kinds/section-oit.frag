@@ -17,3 +17,4 @@ void main() {
     }
     endInvocationInterlockARB();
 }
+//~ main: clean in the orders tried

@@ -7,6 +7,7 @@ layout(binding = 0) coherent buffer Pixels { uint pixels[]; };
 void main() {
     uint at = uint(gl_FragCoord.y) * 2 + uint(gl_FragCoord.x);
     beginInvocationInterlockARB();
-    pixels[at] = pixels[at ^ 1] + 1;
+    pixels[at] = pixels[at ^ 1] + 1; //~ race, without a fix
     endInvocationInterlockARB();
 }
+//~ main: racy

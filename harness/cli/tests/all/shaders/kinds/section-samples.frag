@@ -10,3 +10,4 @@ void main() {
     pixels[at] = pixels[at] * 3 + gl_PrimitiveID;
     endInvocationInterlockARB();
 }
+//~ main: clean

@@ -10,7 +10,8 @@ void main() {
     beginInvocationInterlockARB();
     if (imageLoad(depths, at).x <= uint(gl_PrimitiveID)) {
         imageStore(depths, at, uvec4(gl_PrimitiveID + 1));
-        passed++;
+        passed++; //~ race; fix: use `atomicAdd` instead of this load and store
     }
     endInvocationInterlockARB();
 }
+//~ main: racy; mended: clean

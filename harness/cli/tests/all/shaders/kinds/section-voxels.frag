@@ -7,7 +7,8 @@ layout(binding = 0, r32ui) uniform uimage3D voxels;
 void main() {
     ivec3 at = ivec3(gl_FragCoord.xy, 0);
     beginInvocationInterlockARB();
-    uint there = imageLoad(voxels, at).x;
-    imageStore(voxels, at, uvec4(there + 1));
+    uint there = imageLoad(voxels, at).x; //~ race with 11
+    imageStore(voxels, at, uvec4(there + 1)); //~ unpublished-read with 10; fix: declare `voxels` coherent
     endInvocationInterlockARB();
 }
+//~ main: racy; mended: clean

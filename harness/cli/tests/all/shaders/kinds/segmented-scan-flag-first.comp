@@ -18,10 +18,11 @@ void main() {
             if (nf == 0) nv += sv[l - d];
             nf |= sf[l - d];
         }
-        sf[l] = nf;
+        sf[l] = nf; //~ race with 19; fix: put `barrier();` before this line
         barrier();
         sv[l] = nv;
         barrier();
     }
     o[g] = sv[l];
 }
+//~ main: racy; mended: clean

@@ -18,3 +18,4 @@ void main() {
     }
     if (lane == gl_SubgroupSize - 1u) sums[gl_SubgroupID] = v;
 }
+//~ main: clean

@@ -34,3 +34,4 @@ void main() {
     grid_sync(3u);
     d[i] = w;
 }
+//~ main: clean in the orders tried

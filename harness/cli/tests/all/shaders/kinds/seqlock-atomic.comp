@@ -29,3 +29,4 @@ void main() {
         ok = x == y ? 1 : 2;
     }
 }
+//~ main: clean

@@ -14,3 +14,4 @@ void main() {
         }
     k[lane] = v;
 }
+//~ main: clean

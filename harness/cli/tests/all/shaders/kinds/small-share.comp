@@ -9,3 +9,4 @@ uint st=i*pc.per; for (uint k=0u;k<=pc.per;k++) {
 memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();
 if (st+k<pc.n) d[st+k]=i; }
 }
+//~ main: needs-inputs

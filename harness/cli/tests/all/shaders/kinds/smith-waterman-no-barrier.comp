@@ -15,12 +15,13 @@ void main() {
     barrier();
     for (uint d = 0; d < 15; d++) {
         uint j = d - t;
-        if (t <= d && j < 8) {
+        if (t <= d && j < 8) { //~ fix: put `barrier();` before this line
             int m = (a[t] & 3u) == (b[j] & 3u) ? 2 : -1;
             int v = max(0, max(h[t][j] + m, max(h[t][j + 1], h[t + 1][j]) - 1));
-            h[t + 1][j + 1] = v;
+            h[t + 1][j + 1] = v; //~ race with 20
             mine = max(mine, v);
         }
     }
     atomicMax(best, mine);
 }
+//~ main: racy; mended: clean

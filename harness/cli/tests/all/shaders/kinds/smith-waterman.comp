@@ -24,3 +24,4 @@ void main() {
     }
     atomicMax(best, mine);
 }
+//~ main: clean

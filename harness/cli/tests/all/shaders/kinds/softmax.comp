@@ -18,3 +18,4 @@ void main(){
   sum=reduceSum(sum);
   for(uint c=l;c<cols;c+=32u) x[row+c]/=sum;
 }
+//~ main: clean

@@ -11,9 +11,10 @@ void main(){
   barrier();
   for(uint ph=0u;ph<16u;ph++){
     if(l<15u){
-      if(items[l].k>items[l+1u].k) swapItems(items[l],items[l+1u]);
+      if(items[l].k>items[l+1u].k) swapItems(items[l],items[l+1u]); //~ race, without a fix
     }
     barrier();
   }
   o[l]=items[l];
 }
+//~ main: racy

@@ -8,12 +8,12 @@ fn sort(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) g: vec3<
     for (var k = 2u; k <= 256u; k <<= 1u) {
         for (var j = k >> 1u; j > 0u; j >>= 1u) {
             let l = i ^ j;
-            if (l > i) {
+            if (l > i) { //~ fix: put `workgroupBarrier();` after the statement that this line controls
                 let a = tile[i];
                 let b = tile[l];
                 if (((i & k) == 0u && a > b) || ((i & k) != 0u && a < b)) {
                     tile[i] = b;
-                    tile[l] = a;
+                    tile[l] = a; //~ race
                 }
             }
             if (j > 16u) { workgroupBarrier(); }
@@ -21,3 +21,4 @@ fn sort(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) g: vec3<
     }
     keys[g.x * 256u + i] = tile[i];
 }
+//~ sort: racy; mended: clean

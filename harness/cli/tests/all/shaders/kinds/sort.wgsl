@@ -21,3 +21,4 @@ fn sort(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) g: vec3<
     }
     keys[g.x * 256u + i] = tile[i];
 }
+//~ sort: clean

@@ -13,14 +13,15 @@ void main() {
     tile[l.y][l.x] = imageLoad(src, p * 2);
     barrier();
     if (gl_LocalInvocationIndex == 0) {
-        imageStore(mip2, ivec2(gl_WorkGroupID.xy), tile[0][0] + tile[1][1]);
+        imageStore(mip2, ivec2(gl_WorkGroupID.xy), tile[0][0] + tile[1][1]); //~ race with 23; unpublished-read with 23; fix: declare `mip2` coherent
         memoryBarrier();
         ticket = atomicAdd(counter, 1u);
         memoryBarrier();
     }
-    barrier();
+    barrier(); //~ fix: put `memoryBarrierImage();` after this barrier
     if (ticket != 3u) return;
     tile[l.y][l.x] = imageLoad(mip2, l);
     barrier();
     if (gl_LocalInvocationIndex == 0) imageStore(mip3, ivec2(0), tile[0][0] + tile[0][1]);
 }
+//~ main: racy; mended: clean in the orders tried

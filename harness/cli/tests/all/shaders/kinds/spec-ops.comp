@@ -8,3 +8,4 @@ layout(binding = 0) buffer O { float v[]; };
 shared float s[M];
 layout(binding = 1) uniform U { vec4 u[M]; };
 void main() { if (gl_LocalInvocationIndex < M) s[gl_LocalInvocationIndex] = F; barrier(); v[gl_LocalInvocationIndex] = s[(gl_LocalInvocationIndex * N) % M] * u[N].x; }
+//~ main: clean

@@ -7,7 +7,8 @@ layout(binding = 0) buffer Data { uint values[]; };
 shared uint tile[WIDTH];
 void main() {
     uint lane = gl_LocalInvocationIndex;
-    if (!CHECKED || lane < WIDTH) tile[lane] = lane;
+    if (!CHECKED || lane < WIDTH) tile[lane] = lane; //~ out-of-bounds, without a fix
     barrier();
-    values[gl_WorkGroupID.x * WIDTH + lane] = tile[WIDTH - 1 - lane];
+    values[gl_WorkGroupID.x * WIDTH + lane] = tile[WIDTH - 1 - lane]; //~ race, without a fix
 }
+//~ main: racy

@@ -11,3 +11,4 @@ void main() {
     barrier();
     values[gl_WorkGroupID.x * WIDTH + lane] = tile[WIDTH - 1 - lane];
 }
+//~ main: clean

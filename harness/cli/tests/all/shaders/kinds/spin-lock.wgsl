@@ -8,6 +8,7 @@ fn main() {
         let r = atomicCompareExchangeWeak(&lock, 0u, 1u);
         if (r.exchanged) { break; }
     }
-    sum += 1u;
+    sum += 1u; //~ race; fix: declare the element `atomic` and use `atomicAdd` instead of this load and store
     atomicStore(&lock, 0u);
 }
+//~ main: racy; mended: clean in the orders tried

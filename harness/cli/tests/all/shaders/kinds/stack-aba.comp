@@ -30,6 +30,7 @@ void main() {
     } else {
         uint first = pop(), second = pop();
         push(first);
-        data[second] = 3u;
+        data[second] = 3u; //~ race with 29, without a fix
     }
 }
+//~ main: racy

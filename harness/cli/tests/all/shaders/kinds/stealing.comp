@@ -18,3 +18,4 @@ void main() {
         }
     }
 }
+//~ main: clean in the orders tried

@@ -9,7 +9,8 @@ void main() {
     uvec3 l = gl_LocalInvocationID;
     uint at = gl_WorkGroupID.x * 64u + gl_LocalInvocationIndex;
     uint flat_ = l.y * 4u + l.x + l.z;
-    cell[flat_] = data[at];
+    cell[flat_] = data[at]; //~ race, without a fix
     barrier();
     result[at] = cell[flat_];
 }
+//~ main: racy

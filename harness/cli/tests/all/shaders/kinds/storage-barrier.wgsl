@@ -8,3 +8,4 @@ fn main(@builtin(local_invocation_index) t: u32, @builtin(global_invocation_id) 
     storageBarrier();
     o[g.x] = atomicLoad(&d[w.x * 8u + 7u - t]);
 }
+//~ main: clean

@@ -9,3 +9,4 @@ fn main(@builtin(local_invocation_index) l: u32, @builtin(workgroup_id) w: vec3<
     storageBarrier();
     data[w.x * 8u + l] = v;
 }
+//~ main: clean

@@ -8,10 +8,11 @@ layout(binding = 1) writeonly buffer O { uint o[]; };
 shared uint s[4];
 void main() {
     uint t = gl_LocalInvocationID.x;
-    for (uint i = t; i < n; i += 4) {
+    for (uint i = t; i < n; i += 4) { //~ fix: let every invocation go through the same rounds of this loop, and guard the elements by a condition
         s[t] = x[i];
-        barrier();
+        barrier(); //~ divergent-barrier with 11
         o[i] = s[t ^ 1];
         barrier();
     }
 }
+//~ main: racy; mended: clean

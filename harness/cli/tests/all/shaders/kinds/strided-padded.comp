@@ -16,3 +16,4 @@ void main() {
         barrier();
     }
 }
+//~ main: clean

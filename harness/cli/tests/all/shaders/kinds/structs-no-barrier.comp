@@ -17,8 +17,9 @@ void main() {
     float trace;
     rotate(mine, shift[lane & 3].z, trace);
     kept[lane] = mine;
-    outer[at].inner[1] = kept[7 - lane];
+    outer[at].inner[1] = kept[7 - lane]; //~ race with 19; fix: put `barrier();` before this line
     outer[at].wide = transpose(mat4x2(trace)) * 2.0;
     outer[at].wide[1] = view * vec4(1, 2, 3, 4);
     outer[at].count = uint(inverse(mat3(2.0))[0][0]);
 }
+//~ main: racy; mended: clean

@@ -23,3 +23,4 @@ void main() {
     outer[at].wide[1] = view * vec4(1, 2, 3, 4);
     outer[at].count = uint(inverse(mat3(2.0))[0][0]);
 }
+//~ main: clean

@@ -7,7 +7,8 @@ layout(binding = 0) buffer Data { uint data[]; };
 shared uint tile[128];
 void main() {
     uint lane = gl_LocalInvocationIndex, i = gl_GlobalInvocationID.x;
-    tile[lane] = data[i];
+    tile[lane] = data[i]; //~ race with 12; fix: put `barrier();` after this line
     subgroupBarrier();
     data[i] = tile[127u - lane];
 }
+//~ main: racy; mended: clean

@@ -15,3 +15,4 @@ void main() {
     }
     o[t] = v;
 }
+//~ main: clean

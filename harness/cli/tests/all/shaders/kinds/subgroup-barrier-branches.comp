@@ -7,7 +7,8 @@ layout(binding = 0) writeonly buffer O { uint o[]; };
 shared uint s[8];
 void main() {
     uint t = gl_SubgroupInvocationID;
-    s[t] = t;
+    s[t] = t; //~ race with 11; fix: put `barrier();` after this line
     if (t < 4) { subgroupBarrier(); o[t] = s[7 - t]; }
     else { subgroupBarrier(); o[t] = s[t]; }
 }
+//~ main: racy; mended: clean

@@ -16,3 +16,4 @@ void main() {
     }
     o[t] = sum;
 }
+//~ main: clean

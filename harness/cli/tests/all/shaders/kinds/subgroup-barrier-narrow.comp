@@ -7,7 +7,8 @@ layout(binding = 0) writeonly buffer O { uint o[]; };
 shared uint s[8];
 void main() {
     uint t = gl_LocalInvocationID.x;
-    s[t] = t;
+    s[t] = t; //~ race with 12; fix: put `barrier();` after this line
     subgroupBarrier();
     o[t] = s[t ^ 4];
 }
+//~ main: racy; mended: clean

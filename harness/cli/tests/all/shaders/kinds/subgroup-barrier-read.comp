@@ -14,3 +14,4 @@ void main() {
         o[t] = s[t ^ 2];
     }
 }
+//~ main: clean

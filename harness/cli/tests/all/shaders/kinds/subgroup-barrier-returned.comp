@@ -12,3 +12,4 @@ void main() {
     subgroupBarrier();
     o[t] = s[5 - t];
 }
+//~ main: clean

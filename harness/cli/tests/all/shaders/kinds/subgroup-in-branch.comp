@@ -12,3 +12,4 @@ void main() {
         if (subgroupElect()) atomicAdd(sum, s);
     }
 }
+//~ main: clean in the orders tried

@@ -9,5 +9,6 @@ void main() {
     uint t = gl_LocalInvocationID.x;
     s[t] = t;
     subgroupMemoryBarrierShared();
-    o[t] = s[t ^ 1];
+    o[t] = s[t ^ 1]; //~ lockstep with 10; fix: put `barrier();` before this line
 }
+//~ main: racy; mended: clean

@@ -8,9 +8,10 @@ shared uint part[64];
 void main() {
     uint sum = subgroupAdd(data[gl_GlobalInvocationID.x]);
     if (subgroupElect()) part[gl_SubgroupID] = sum;
-    if (gl_SubgroupID == 0) {
-        uint mine = gl_SubgroupInvocationID < gl_NumSubgroups ? part[gl_SubgroupInvocationID] : 0u;
+    if (gl_SubgroupID == 0) { //~ fix: put `barrier();` before this line
+        uint mine = gl_SubgroupInvocationID < gl_NumSubgroups ? part[gl_SubgroupInvocationID] : 0u; //~ race with 10
         mine = subgroupAdd(mine);
         if (subgroupElect()) sums[gl_WorkGroupID.x] = mine;
     }
 }
+//~ main: racy; mended: clean

@@ -15,3 +15,4 @@ void main() {
         if (subgroupElect()) sums[gl_WorkGroupID.x] = mine;
     }
 }
+//~ main: clean

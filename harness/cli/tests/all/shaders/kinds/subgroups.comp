@@ -27,3 +27,4 @@ void main() {
     uint other = subgroupShuffleXor(value, 1) + subgroupClusteredMax(value, 4) + subgroupQuadBroadcast(value, 0);
     counts[gl_GlobalInvocationID.x] = subgroupAny(other > 1) ? sum + parts[gl_SubgroupID] : other;
 }
+//~ main: clean

@@ -9,10 +9,11 @@ void main() {
     part[t] = x[gl_GlobalInvocationID.x];
     barrier();
     for (uint s = 1; s < 128; s *= 2) {
-        if (t % (2 * s) == 0) {
+        if (t % (2 * s) == 0) { //~ fix: split this `if` so that every invocation reaches the barrier
             part[t] += part[t + s];
-            barrier();
+            barrier(); //~ divergent-barrier with 17
         }
     }
     if (t == 0) total[gl_WorkGroupID.x] = part[0];
 }
+//~ main: racy; mended: clean

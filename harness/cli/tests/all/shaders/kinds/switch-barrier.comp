@@ -15,3 +15,4 @@ void main() {
     }
     o[gl_GlobalInvocationID.x] = v;
 }
+//~ main: clean

@@ -10,3 +10,4 @@ fn main(@builtin(global_invocation_id) g: vec3u) {
     for (var i = -1; i <= 1; i++) { sum += textureLoad(src, clamp(vec2i(g.xy) + vec2i(i, 0), vec2i(0), vec2i(size) - 1), 0); }
     textureStore(dst, g.xy, sum / 3.0);
 }
+//~ main: clean

@@ -10,3 +10,4 @@ void main() {
     colour += textureGather(picture, at, 1) * texelFetch(table, 3).x;
     imageStore(target, ivec2(gl_GlobalInvocationID.xy), colour * textureSize(picture, 0).x);
 }
+//~ main: clean

@@ -13,3 +13,4 @@ void main() {
     memoryBarrierBuffer();
     atomicAdd(now_serving, 1u);
 }
+//~ main: clean in the orders tried

@@ -17,3 +17,4 @@ fn main(@builtin(local_invocation_id) l: vec3u, @builtin(global_invocation_id) g
     }
     c[g.y * 8u + g.x] = sum;
 }
+//~ main: clean

@@ -8,5 +8,6 @@ void main() {
     uvec2 g = gl_WorkGroupID.xy * 16, l = gl_LocalInvocationID.xy;
     for (uint y = l.y; y < 16; y += 4) tile[y][l.x] = a[(g.y + y) * 32 + g.x + l.x];
     barrier();
-    for (uint y = l.y; y < 16; y += 4) a[(g.x + y) * 32 + g.y + l.x] = tile[l.x][y];
+    for (uint y = l.y; y < 16; y += 4) a[(g.x + y) * 32 + g.y + l.x] = tile[l.x][y]; //~ race with 9, without a fix
 }
+//~ main: racy

@@ -9,3 +9,4 @@ void main() {
     if (p.x >= w || p.y >= h) return;
     dst[p.x * w + p.y] = src[p.y * w + p.x];
 }
+//~ main: needs-inputs

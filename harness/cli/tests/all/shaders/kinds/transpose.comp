@@ -10,3 +10,4 @@ void main() {
     barrier();
     for (uint y = l.y; y < 16; y += 4) b[(g.x + y) * 32 + g.y + l.x] = tile[l.x][y];
 }
+//~ main: clean

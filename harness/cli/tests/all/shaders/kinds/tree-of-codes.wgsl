@@ -9,3 +9,4 @@ fn main(@builtin(global_invocation_id) at: vec3u) {
     if (i >= count - 1) { return; }
     parents[i] = select(i + 1, i - 1, codes[i] < codes[max(i - 1, 0)]);
 }
+//~ main: clean

@@ -6,7 +6,7 @@ layout(std430, binding = 0) coherent buffer Queue { uint head; uint tail; uint d
 layout(std430, binding = 1) writeonly buffer Out { uint seen[32]; };
 void push(uint v) {
     uint slot = atomicAdd(tail, 1u);
-    item[slot] = v;
+    item[slot] = v; //~ race with 19; fix: make this access atomic (it remains unordered)
     memoryBarrierBuffer();
 }
 void main() {
@@ -16,8 +16,9 @@ void main() {
         if (slot >= 7u) break;
         while (atomicOr(tail, 0u) <= slot) {}
         memoryBarrierBuffer();
-        uint v = item[slot];
+        uint v = item[slot]; //~ fix: make this access atomic (it remains unordered)
         seen[v & 31u] = slot;
         if (v < 4u) { push(2u * v); push(2u * v + 1u); }
     }
 }
+//~ main: racy; mended: needs-inputs

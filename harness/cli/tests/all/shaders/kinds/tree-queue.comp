@@ -22,3 +22,4 @@ void main() {
         if (v < 4u) { push(2u * v); push(2u * v + 1u); }
     }
 }
+//~ main: clean in the orders tried

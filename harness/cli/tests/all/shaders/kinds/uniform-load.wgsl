@@ -12,3 +12,4 @@ fn main(@builtin(local_invocation_index) l: u32) {
         out[i * 8u + l] = i;
     }
 }
+//~ main: clean in the orders tried

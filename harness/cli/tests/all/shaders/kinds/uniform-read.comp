@@ -10,3 +10,4 @@ void main() {
     s[t] = t;
     if (x[1] == 1u) { barrier(); o[t] = s[3 - t]; }
 }
+//~ main: clean

@@ -24,3 +24,4 @@ void main() {
         if (atomicCompSwap(parent[a], a, b) == a) break;
     }
 }
+//~ main: needs-inputs

@@ -13,3 +13,4 @@ void main() {
     for (uint i = 0u; i < 25000u; i++) sum += i ^ at;
     sums[gl_GlobalInvocationID.x] = sum;
 }
+//~ main: needs-inputs

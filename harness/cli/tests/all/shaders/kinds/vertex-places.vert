@@ -12,3 +12,4 @@ void main() {
     gl_Position = place;
     colour = vec4(1.0);
 }
+//~ main: clean

@@ -9,5 +9,6 @@ layout(std430, binding = 1) buffer Pixels { uint64_t pixel[16]; };
 void main() {
     uvec2 p = point[gl_GlobalInvocationID.x];
     uint64_t v = (uint64_t(p.y) << 32) | uint64_t(gl_GlobalInvocationID.x);
-    if (pixel[p.x & 15u] < v) atomicMax(pixel[p.x & 15u], v);
+    if (pixel[p.x & 15u] < v) atomicMax(pixel[p.x & 15u], v); //~ race; fix: use `atomicMax` instead of this load and store
 }
+//~ main: racy; mended: clean

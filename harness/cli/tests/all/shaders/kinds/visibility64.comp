@@ -11,3 +11,4 @@ void main() {
     uint64_t v = (uint64_t(p.y) << 32) | uint64_t(gl_GlobalInvocationID.x);
     atomicMax(pixel[p.x & 15u], v);
 }
+//~ main: clean

@@ -11,3 +11,4 @@ void main() {
     }
     flags[gl_WorkGroupID.x] = turns;
 }
+//~ main: clean

@@ -12,3 +12,4 @@ void main() {
     }
     flags[gl_WorkGroupID.x] = 1u;
 }
+//~ main: clean

@@ -6,8 +6,9 @@ layout(std430, binding = 0) coherent buffer Flags { uint flags[]; };
 
 void main() {
     uint turns = 0u;
-    while (atomicAdd(flags[5], 0u) == 0u) {
+    while (atomicAdd(flags[5], 0u) == 0u) { //~ hang, without a fix
         turns++;
     }
     flags[gl_WorkGroupID.x] = turns;
 }
+//~ main: racy

@@ -6,6 +6,7 @@ layout(std430, binding = 0) coherent buffer Flags { uint flags[]; };
 
 void main() {
     uint turns = 0u;
-    while (atomicAdd(flags[5], 0u) == 0u) turns++;
+    while (atomicAdd(flags[5], 0u) == 0u) turns++; //~ hang, without a fix
     flags[gl_WorkGroupID.x] = 1u;
 }
+//~ main: racy

@@ -11,3 +11,4 @@ void main() {
   for (uint k = 16; k > 0; k /= 2) { uint x = s[(l & ~31u) | ((l + k) & 31)]; subgroupBarrier(); s[l] += x; subgroupBarrier(); }
   v[l] = s[l];
 }
+//~ main: clean

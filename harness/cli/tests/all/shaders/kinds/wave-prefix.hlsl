@@ -12,3 +12,4 @@ void main(uint t : SV_GroupIndex) {
     for (uint w = 0; w < wave; w++) p += part[w];
     d[t] = p;
 }
+//~ main: clean

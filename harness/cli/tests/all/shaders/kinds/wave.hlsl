@@ -11,3 +11,4 @@ void main(uint3 id : SV_DispatchThreadID) {
     base = WaveReadLaneFirst(base);
     if (keep) list[base + before] = id.x;
 }
+//~ main: clean in the orders tried

@@ -20,3 +20,4 @@ void main() {
     }
     x[t] = s[t];
 }
+//~ main: clean

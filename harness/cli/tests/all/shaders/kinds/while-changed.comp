@@ -14,9 +14,10 @@ void main() {
         if (t == 0) changed = false;
         uint m = max(s[t], s[(t + 1) & 7u]);
         barrier();
-        if (m != s[t]) { s[t] = m; changed = true; }
+        if (m != s[t]) { s[t] = m; changed = true; } //~ race, without a fix
         barrier();
         again = changed;
     }
     x[t] = s[t];
 }
+//~ main: racy

@@ -18,3 +18,4 @@ void main() {
     pairs[at].x = uint16_t(7);
     atomicAdd(sum, uint64_t(at) << 33);
 }
+//~ main: clean

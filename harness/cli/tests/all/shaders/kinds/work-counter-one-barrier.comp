@@ -6,10 +6,11 @@ layout(std430,set=0,binding=1) buffer O { uint res[]; };
 shared uint job;
 void main(){
   for(;;){
-    if(gl_LocalInvocationIndex==0u) job=atomicAdd(next,1u);
-    barrier();
+    if(gl_LocalInvocationIndex==0u) job=atomicAdd(next,1u); //~ race with 11; fix: put `barrier();` before this line
+    barrier(); //~ divergent-barrier with 8
     uint j=job;
     if(j>=6u) break;
     res[j*8u+gl_LocalInvocationIndex]=j*j;
   }
 }
+//~ main: racy; mended: clean in the orders tried

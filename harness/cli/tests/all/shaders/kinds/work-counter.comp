@@ -14,3 +14,4 @@ void main(){
     res[j*8u+gl_LocalInvocationIndex]=j*j;
   }
 }
+//~ main: clean in the orders tried

@@ -7,5 +7,6 @@ layout(binding = 1) buffer B { uint best; uint index; };
 void main() {
     uint i = gl_GlobalInvocationID.x;
     uint old = atomicMax(best, x[i]);
-    if (x[i] > old) index = i;
+    if (x[i] > old) index = i; //~ race; fix: use `atomicExchange` for this store, which several invocations may make
 }
+//~ main: racy; mended: clean

@@ -16,3 +16,4 @@ void main() {
     }
     atomicAdd(failed, 1u);
 }
+//~ main: clean

@@ -25,3 +25,4 @@ void main() {
     }
     dist[t] = d[t];
 }
+//~ main: clean in the orders tried

@@ -18,13 +18,14 @@ void all() {
             while (atomicOr(round, 0u) == r) {}
         }
     }
-    barrier();
+    barrier(); //~ fix: put `memoryBarrierBuffer();` before and after this barrier
 }
 void main() {
     uint n = gl_NumWorkGroups.x * 4u, i = gl_GlobalInvocationID.x;
-    data[i] = i;
+    data[i] = i; //~ race with 27
     all();
     uint v = data[n - 1u - i];
     all();
     data[i] = v;
 }
+//~ main: racy; mended: clean in the orders tried

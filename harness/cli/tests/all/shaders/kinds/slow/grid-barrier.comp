@@ -30,3 +30,4 @@ void main() {
     all();
     data[i] = v;
 }
+//~ main: clean in the orders tried

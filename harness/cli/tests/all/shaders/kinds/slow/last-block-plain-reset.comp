@@ -12,7 +12,7 @@ void main(){
   if(l==0u){
     part[gl_WorkGroupID.x]=s[0];
     memoryBarrierBuffer();
-    uint d=atomicAdd(done,1u);
+    uint d=atomicAdd(done,1u); //~ race with 23
     last=(d==gl_NumWorkGroups.x-1u);
     memoryBarrierBuffer();
   }
@@ -20,6 +20,7 @@ void main(){
   if(last && l==0u){
     float t=0.0;
     for(uint i=0u;i<gl_NumWorkGroups.x;i++) t+=part[i];
-    total=t; done=0u;
+    total=t; done=0u; //~ fix: use `atomicExchange` for this store, which several invocations may make
   }
 }
+//~ main: racy; mended: clean in the orders tried

@@ -16,11 +16,11 @@ void main() {
         barrier();
     }
     if (t == 0) {
-        partial[gl_WorkGroupID.x] = s[0];
+        partial[gl_WorkGroupID.x] = s[0]; //~ race with 26; fix: declare `Partial` coherent
         memoryBarrier();
         isLast = atomicAdd(done, 1) == gl_NumWorkGroups.x - 1;
     }
-    barrier();
+    barrier(); //~ fix: put `memoryBarrierBuffer();` before and after this barrier
     if (isLast) {
         float v = 0;
         for (uint i = t; i < gl_NumWorkGroups.x; i += 64) v += partial[i];
@@ -33,3 +33,4 @@ void main() {
         if (t == 0) result = s[0];
     }
 }
+//~ main: racy; mended: clean in the orders tried

@@ -17,5 +17,6 @@ void main() {
         base = atomicAdd(vertices, offset[16]);
     }
     barrier();
-    for (uint i = 0u; i < n; i++) vertex[base + offset[l + 1u] + i] = vec4(gl_GlobalInvocationID, float(i));
+    for (uint i = 0u; i < n; i++) vertex[base + offset[l + 1u] + i] = vec4(gl_GlobalInvocationID, float(i)); //~ race, without a fix
 }
+//~ main: racy

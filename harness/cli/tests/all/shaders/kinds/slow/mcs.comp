@@ -27,3 +27,4 @@ void main() {
         atomicExchange(locked[atomicOr(next[me], 0u)], 0u);
     }
 }
+//~ main: clean in the orders tried

@@ -5,6 +5,7 @@ layout(std430,set=0,binding=0) coherent buffer L { uint lock; uint count; };
 void main(){
   while(atomicCompSwap(lock,0u,1u)!=0u) {}
   memoryBarrierBuffer();
-  count++; memoryBarrierBuffer();
-  lock=0u;
+  count++; memoryBarrierBuffer(); //~ race; fix: use `atomicAdd` instead of this load and store
+  lock=0u; //~ race with 6; fix: make this access atomic (it remains unordered)
 }
+//~ main: racy; mended: clean

@@ -13,13 +13,14 @@ void main() {
         if (next == 0u) {
             next = atomicAdd(used, 1u) + 1u;
             atomicExchange(child[at], next);
-            data[next] = k;
+            data[next] = k; //~ race with 21; fix: make this access atomic (it remains unordered)
         } else if (next == BUSY) {
             continue;
         }
         memoryBarrierBuffer();
-        if (data[next] == 0u) break;
+        if (data[next] == 0u) break; //~ fix: make this access atomic (it remains unordered)
         node = next;
         level++;
     }
 }
+//~ main: racy; mended: clean in the orders tried

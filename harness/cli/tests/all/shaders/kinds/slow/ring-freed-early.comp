@@ -15,9 +15,10 @@ void main(){
       while(atomicAdd(head,0u)<=i){}
       memoryBarrierBuffer();
       atomicExchange(tail,i+1u);
-      s+=slot[i&3u];
+      s+=slot[i&3u]; //~ race with 9, without a fix
       memoryBarrierBuffer();
     }
     sum=s;
   }
 }
+//~ main: racy

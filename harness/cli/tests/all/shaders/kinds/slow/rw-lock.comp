@@ -19,3 +19,4 @@ void main() {
         atomicAdd(readers, -1);
     }
 }
+//~ main: clean in the orders tried

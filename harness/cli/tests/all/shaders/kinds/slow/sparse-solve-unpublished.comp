@@ -18,6 +18,7 @@ void main() {
         s -= 0.5 * x[c];
     }
     x[r] = s;
-    
+
     atomicExchange(done[r], 1u);
 }
+//~ main: needs-inputs

@@ -20,10 +20,10 @@ void main() {
     barrier();
     if (gl_LocalInvocationIndex == 0) {
         vec4 w = (tile[0][0] + tile[0][1] + tile[1][0] + tile[1][1]) * 0.25;
-        imageStore(mip2, ivec2(gl_WorkGroupID.xy), w);
+        imageStore(mip2, ivec2(gl_WorkGroupID.xy), w); //~ race with 32
         memoryBarrierImage();
         memoryBarrierBuffer();
-        ticket = atomicAdd(counter, 1u);
+        ticket = atomicAdd(counter, 1u); //~ race with 36; fix: put `memoryBarrier();` before this atomic
         memoryBarrier();
     }
     barrier();
@@ -33,6 +33,7 @@ void main() {
     barrier();
     if (gl_LocalInvocationIndex == 0) {
         imageStore(mip3, ivec2(0), (tile[0][0] + tile[0][1] + tile[1][0] + tile[1][1]) * 0.25);
-        counter = 0;
+        counter = 0; //~ fix: use `atomicExchange` for this store, which several invocations may make
     }
 }
+//~ main: racy; mended: clean in the orders tried

@@ -12,7 +12,7 @@ fn weigh(p: ptr<function, vec3<f32>>, by: f32) -> f32 { (*p).x = by; return dot(
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     var mine = input[id.x];
     sums[lane] = weigh(&mine, params.scale) + params.rows[lane % 4u].y;
-    if (sums[(lane + 1u) % 16u] >= 0.0) { atomicAdd(&count, 1u); }
+    if (sums[(lane + 1u) % 16u] >= 0.0) { atomicAdd(&count, 1u); } //~ race with 14; fix: put `workgroupBarrier();` before this line
     workgroupBarrier();
     var at = id.x;
     loop {
@@ -24,3 +24,4 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_
     slots[at % 64u].value = atomicLoad(&count);
     textureStore(picture, vec2<i32>(id.xy), vec4<f32>(mine, 1.0));
 }
+//~ main: racy; mended: clean in the orders tried

@@ -25,3 +25,4 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_
     slots[at % 64u].value = atomicLoad(&count);
     textureStore(picture, vec2<i32>(id.xy), vec4<f32>(mine, 1.0));
 }
+//~ main: clean in the orders tried

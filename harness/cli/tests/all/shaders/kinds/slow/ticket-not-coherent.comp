@@ -7,9 +7,10 @@ void main() {
     uint my = atomicAdd(next_ticket, 1u);
     while (atomicAdd(now_serving, 0u) != my) { }
     memoryBarrierBuffer();
-    uint old = sum;
-    sum = old + gl_WorkGroupID.x;
+    uint old = sum; //~ race with 11
+    sum = old + gl_WorkGroupID.x; //~ unpublished-read with 10; fix: declare `Shared` coherent
     history[my] = old;
     memoryBarrierBuffer();
     atomicAdd(now_serving, 1u);
 }
+//~ main: racy; mended: clean in the orders tried

@@ -26,3 +26,4 @@ void main() {
         if (hit) items[tile * 32 + base[tile] + atomicAdd(taken[tile], 1)] = gl_GlobalInvocationID.x;
     }
 }
+//~ main: clean in the orders tried

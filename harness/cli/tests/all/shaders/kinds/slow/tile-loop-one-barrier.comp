@@ -9,9 +9,10 @@ void main() {
     uint gi = gl_LocalInvocationIndex;
     vec4 a = vec4(0); vec4 me = bodies[gl_GlobalInvocationID.x];
     for (uint t = 0; t < tiles; ++t) {
-        tile[gi] = bodies[t * 64 + gi];
+        tile[gi] = bodies[t * 64 + gi]; //~ race with 14; fix: put `barrier();` before this line
         barrier();
         for (uint k = 0; k < 64; ++k) { vec4 d = tile[k] - me; a += d * inversesqrt(dot(d, d) + 0.01); }
     }
     acc[gl_GlobalInvocationID.x] = a;
 }
+//~ main: racy; mended: clean

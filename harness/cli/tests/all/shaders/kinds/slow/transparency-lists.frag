@@ -15,3 +15,4 @@ void main() {
         nodes[mine].next = imageAtomicExchange(heads, ivec2(gl_FragCoord.xy), mine);
     }
 }
+//~ main: clean in the orders tried

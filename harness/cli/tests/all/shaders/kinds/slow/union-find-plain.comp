@@ -5,7 +5,7 @@ layout(local_size_x = 8) in;
 layout(binding = 0) coherent buffer Parent { uint parent[]; };
 layout(binding = 1) readonly buffer Edges { uint other[]; };
 uint find(uint i) {
-    uint p = parent[i];
+    uint p = parent[i]; //~ race with 11, without a fix
     while (p != i) {
         uint g = parent[p];
         parent[i] = g;
@@ -22,6 +22,7 @@ void main() {
         b = find(b);
         if (a == b) break;
         uint high = max(a, b), low = min(a, b);
-        done = atomicCompSwap(parent[high], high, low) == high;
+        done = atomicCompSwap(parent[high], high, low) == high; //~ race with 10, without a fix; race with 8, without a fix
     }
 }
+//~ main: racy

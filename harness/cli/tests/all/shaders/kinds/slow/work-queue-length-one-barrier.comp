@@ -6,11 +6,12 @@ layout(std430, binding = 1) buffer O { uint outv[]; };
 shared uint item;
 void main() {
     for (;;) {
-        if (gl_LocalInvocationIndex == 0u) item = atomicAdd(head, 1u);
-        barrier();
+        if (gl_LocalInvocationIndex == 0u) item = atomicAdd(head, 1u); //~ race with 11; fix: put `barrier();` before this line
+        barrier(); //~ divergent-barrier with 8
         uint it = item;
-        
+
         if (it >= total) break;
         outv[it * 64u + gl_LocalInvocationIndex] = it;
     }
 }
+//~ main: racy; mended: clean in the orders tried

@@ -14,3 +14,4 @@ void main() {
         outv[it * 64u + gl_LocalInvocationIndex] = it;
     }
 }
+//~ main: clean in the orders tried
