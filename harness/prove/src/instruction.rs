@@ -412,7 +412,7 @@ impl Executor<'_> {
             StorageClass::StorageBuffer
             | StorageClass::Uniform
             | StorageClass::PushConstant
-            | StorageClass::Workgroup => Pointer::Memory { descriptor, offset, ty },
+            | StorageClass::Workgroup => Pointer::Memory { descriptor, offset, ty, in_bounds: None },
             StorageClass::Input | StorageClass::Private | StorageClass::Function | StorageClass::Output => {
                 Pointer::Local { key: (0, id), path: Vec::new(), ty }
             }

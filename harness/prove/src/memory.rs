@@ -71,6 +71,12 @@ impl Executor<'_> {
         [condition, negated].map(|one| terms.every(&[facts, one]))
     }
 
+    /// Adds what an access in bounds implies to the facts.
+    fn assume(&mut self, condition: Option<TermId>) {
+        let facts = self.facts;
+        self.facts = condition.map_or(facts, |condition| self.terms().every(&[facts, condition]));
+    }
+
     /// Returns an index as a signed number of 64 bits.
     fn index(&mut self, id: u32) -> Result<TermId, Unproved> {
         let Some(index) = self.value(id).scalar() else {
@@ -126,7 +132,7 @@ impl Executor<'_> {
                 }
                 Ok(())
             }
-            Pointer::Memory { descriptor, offset, ty } => {
+            Pointer::Memory { descriptor, offset, ty, in_bounds } => {
                 let variable = module.variables.get(&descriptor.variable);
                 let is_whole = variable.is_some_and(|variable| {
                     variable.ty == *ty && variable.class != rspirv::spirv::StorageClass::Workgroup
@@ -149,6 +155,14 @@ impl Executor<'_> {
                 }
                 match (part.stride, constant) {
                     (Some(stride), None) => {
+                        if part.length.is_none() && self.summary.terms.constant_of(*offset) != Some(0) {
+                            let terms = &mut self.summary.terms;
+                            let zero = terms.constant(64, 0);
+                            let is_negative = terms.binary(Operator::LessSigned, index, zero);
+                            let is_inside = terms.not(is_negative);
+                            *in_bounds =
+                                Some(in_bounds.map_or(is_inside, |known| terms.every(&[known, is_inside])));
+                        }
                         *offset = self.terms().sum(64, &[(*offset, 1), (index, stride)], 0);
                         if let Some(length) = part.length {
                             let name = module.display_name(descriptor.variable);
@@ -322,7 +336,10 @@ impl Executor<'_> {
             Pointer::Image { descriptor } => {
                 Ok(Value::Pointer(Rc::new(Pointer::Image { descriptor: descriptor.clone() })))
             }
-            Pointer::Memory { descriptor, offset, .. } => self.load_memory(descriptor, *offset, ty, memory),
+            Pointer::Memory { descriptor, offset, in_bounds, .. } => {
+                self.assume(*in_bounds);
+                self.load_memory(descriptor, *offset, ty, memory)
+            }
             Pointer::Texel { .. } => Err(self.unproved(UnprovedReason::UnknownPointer)),
         }
     }
@@ -468,7 +485,8 @@ impl Executor<'_> {
                 self.state.insert(*key, stored);
                 Ok(())
             }
-            Pointer::Memory { descriptor, offset, ty } => {
+            Pointer::Memory { descriptor, offset, ty, in_bounds } => {
+                self.assume(*in_bounds);
                 let values = self.stored_terms(value);
                 self.add_ranges(descriptor, *offset, *ty, true, memory, &values)
             }
@@ -642,7 +660,8 @@ impl Executor<'_> {
             self.unproved(UnprovedReason::Instruction("an atomic of unknown scope".to_owned()))
         })?;
         let (descriptor, location) = match pointer {
-            Pointer::Memory { descriptor, offset, ty } => {
+            Pointer::Memory { descriptor, offset, ty, in_bounds } => {
+                self.assume(*in_bounds);
                 let size = self.summary.specialized.size_of(*ty).map_err(|_| self.too_large())?;
                 (descriptor.clone(), Location::Bytes { offset: *offset, size })
             }

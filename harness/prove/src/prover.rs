@@ -142,6 +142,8 @@ pub(crate) struct Prover<'m> {
     pub steps: u64,
     /// True if an answer depends on counters that do not wrap.
     pub uses_tickets: bool,
+    /// Atomic accesses, by index, and whether nothing but additions changes what they access.
+    counters: FxHashMap<usize, bool>,
 }
 
 impl<'m> Prover<'m> {
@@ -155,6 +157,7 @@ impl<'m> Prover<'m> {
             is_inconclusive: false,
             steps,
             uses_tickets: false,
+            counters: FxHashMap::default(),
         }
     }
 
@@ -608,7 +611,15 @@ impl<'m> Prover<'m> {
             let of = |wanted: FunctionId| symbols.iter().filter(move |(_, function)| *function == wanted);
             let pairs: Vec<(TermId, TermId)> =
                 of(function).flat_map(|(one, _)| of(second).map(|(two, _)| (*one, *two))).collect();
-            if pairs.is_empty() || !self.counts_only(&access) {
+            if pairs.is_empty() {
+                continue;
+            }
+            let is_counter = match self.counters.get(&index) {
+                Some(known) => *known,
+                None => self.counts_only(&access),
+            };
+            self.counters.insert(index, is_counter);
+            if !is_counter {
                 continue;
             }
             self.uses_tickets = true;
@@ -646,9 +657,12 @@ impl<'m> Prover<'m> {
                     (Location::Bytes { offset, size }, Location::Bytes { offset: own, size: own_size }) => {
                         // Another invocation, in any iteration, may access the counter of this one.
                         let iterations = self.iterations(true, &[], &[]);
-                        let offset = self.instance(&[*offset], shared, true, &iterations)[0];
-                        let overlaps = overlap(&mut self.summary.terms, (offset, *size), (*own, *own_size));
-                        self.summary.terms.constant_of(overlaps) == Some(0)
+                        let of_other = self.instance(&[*offset, other.facts], shared, true, &iterations);
+                        let overlaps =
+                            overlap(&mut self.summary.terms, (of_other[0], *size), (*own, *own_size));
+                        let is_apart =
+                            self.decide(&[overlaps, of_other[1]], Products::Abstract, &[], STEPS_OF_PRODUCTS);
+                        matches!(is_apart, Decision::Impossible)
                     }
                     _ => false,
                 };

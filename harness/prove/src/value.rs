@@ -33,7 +33,9 @@ pub(crate) enum Pointer {
     /// Memory of the invocation.
     Local { key: LocalKey, path: Vec<TermId>, ty: u32 },
     /// Memory with bytes: a descriptor, or a variable in workgroup memory.
-    Memory { descriptor: Descriptor, offset: TermId, ty: u32 },
+    ///
+    /// An access is in bounds only if the condition holds: no index of an array behind other members is negative.
+    Memory { descriptor: Descriptor, offset: TermId, ty: u32, in_bounds: Option<TermId> },
     /// An image variable.
     Image { descriptor: Descriptor },
     /// A texel.
@@ -122,7 +124,8 @@ impl Pointer {
     fn collect_terms(&self, into: &mut Vec<TermId>) {
         match self {
             Pointer::Local { path, .. } => into.extend(path),
-            Pointer::Memory { descriptor, offset, .. } => {
+            Pointer::Memory { descriptor, offset, in_bounds, .. } => {
+                into.extend(in_bounds);
                 into.extend(descriptor.element);
                 into.push(*offset);
             }
@@ -143,7 +146,10 @@ impl Pointer {
         let mut pointer = self.clone();
         let (descriptor, terms): (Option<&mut Descriptor>, &mut [TermId]) = match &mut pointer {
             Pointer::Local { path, .. } => (None, path),
-            Pointer::Memory { descriptor, offset, .. } => (Some(descriptor), std::slice::from_mut(offset)),
+            Pointer::Memory { descriptor, offset, in_bounds, .. } => {
+                *in_bounds = in_bounds.map(&mut *map);
+                (Some(descriptor), std::slice::from_mut(offset))
+            }
             Pointer::Image { descriptor } => (Some(descriptor), &mut []),
             Pointer::Texel { descriptor, coordinates, .. } => (Some(descriptor), coordinates),
             Pointer::Choice { condition, yes, no } => {
