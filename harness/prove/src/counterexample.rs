@@ -65,6 +65,8 @@ impl Prover<'_> {
                 FunctionKind::BufferElements(_)
                 | FunctionKind::LocalId(_)
                 | FunctionKind::GroupId(_)
+                | FunctionKind::Subgroup(_)
+                | FunctionKind::Elected
                 | FunctionKind::Iteration(_)
                 | FunctionKind::LastIteration(_)
                 | FunctionKind::Carried

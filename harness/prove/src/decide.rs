@@ -254,6 +254,8 @@ impl Blaster<'_> {
             | FunctionKind::Iteration(_)
             | FunctionKind::LastIteration(_) => small.scalar_bits,
             FunctionKind::LocalId(_)
+            | FunctionKind::Subgroup(_)
+            | FunctionKind::Elected
             | FunctionKind::Carried
             | FunctionKind::Computation(_)
             | FunctionKind::Arbitrary

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use arithmetic::mask;
-use rspirv::spirv::StorageClass as StorageClassWord;
+use rspirv::spirv::{BuiltIn, StorageClass as StorageClassWord};
 use rustc_hash::FxHashMap;
 use spirv_reader::{
     ImageOperation, SourcePosition, Specialized, SpirvModule, SpirvOperation, SpirvType, switch_cases,
@@ -22,6 +22,7 @@ use vocabulary::{Scope, Semantics, StorageClass};
 use crate::decide::Stop;
 use crate::graph::{Graph, NodeEnd};
 use crate::input::{GivenValue, InputMemory};
+use crate::instruction::MAX_LOCAL_SIZE;
 use crate::refusal::{Unproved, UnprovedReason};
 use crate::term::{
     Function, FunctionId, FunctionKind, Operator, Substitution, TermArena, TermId, Uniformity,
@@ -113,6 +114,15 @@ pub(crate) struct Bound {
     pub length: TermId,
 }
 
+/// An election of a lane in each subgroup.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Election {
+    pub result: TermId,
+    pub node: usize,
+    /// The condition that holds if it is reached.
+    pub reach: TermId,
+}
+
 /// A loop-carried number that grows by a step in each iteration.
 #[derive(Clone, Debug)]
 pub(crate) struct ClosedForm {
@@ -151,6 +161,7 @@ pub(crate) struct Summary<'m> {
     /// The same with what else is known of the iteration.
     pub loop_continues: Vec<TermId>,
     pub closed_forms: Vec<ClosedForm>,
+    pub elections: Vec<Election>,
     pub local_size: [TermId; 3],
     /// Returns true once the proof has to end.
     pub stop: Option<Stop<'m>>,
@@ -183,6 +194,18 @@ impl Summary<'_> {
 
     pub fn group_id(&mut self, axis: usize) -> TermId {
         self.symbol(FunctionKind::GroupId(axis), (0, self.max_workgroups - 1), Uniformity::Workgroup)
+    }
+
+    /// Returns a built-in number of subgroups.
+    pub fn subgroup_number(&mut self, built_in: BuiltIn) -> Option<TermId> {
+        let (range, uniformity) = match built_in {
+            BuiltIn::SubgroupSize => ((1, 128), Uniformity::Grid),
+            BuiltIn::NumSubgroups => ((1, MAX_LOCAL_SIZE), Uniformity::Workgroup),
+            BuiltIn::SubgroupId => ((0, MAX_LOCAL_SIZE - 1), Uniformity::Invocation),
+            BuiltIn::SubgroupLocalInvocationId => ((0, 127), Uniformity::Invocation),
+            _ => return None,
+        };
+        Some(self.symbol(FunctionKind::Subgroup(built_in), range, uniformity))
     }
 
     pub fn group_count(&mut self, axis: usize) -> TermId {
@@ -293,6 +316,7 @@ impl<'m> Executor<'m> {
                 loop_conditions: vec![truth; count],
                 loop_continues: vec![truth; count],
                 closed_forms: Vec::new(),
+                elections: Vec::new(),
                 local_size,
                 stop: None,
                 max_workgroups: MAX_WORKGROUPS,

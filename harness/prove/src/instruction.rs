@@ -13,11 +13,11 @@ use arithmetic::{Instruction, mask};
 use rspirv::spirv::{BuiltIn, GlslStd450Op, Op, StorageClass};
 use spirv_reader::{
     CompositeOperation, ImageOperation, ImageQuery, SpirvConstant, SpirvInstruction, SpirvOperation,
-    SpirvType,
+    SpirvType, SubgroupFunction,
 };
 use vocabulary::Scope;
 
-use crate::execute::{Barrier, Executor};
+use crate::execute::{Barrier, Election, Executor};
 use crate::refusal::{Unproved, UnprovedReason};
 use crate::term::{FunctionKind, Operator, TermId, Uniformity};
 use crate::value::{Descriptor, Pointer, Value};
@@ -82,6 +82,12 @@ impl Executor<'_> {
             SpirvOperation::ArrayLength { block, member } => self.array_length(block, member)?,
             SpirvOperation::Atomic(access) => self.atomic(access, ty)?,
             SpirvOperation::Image(operation) => self.execute_image(operation, ty)?,
+            SpirvOperation::Subgroup(one) if one.function == SubgroupFunction::Elect => {
+                let (everyone, range) = (Uniformity::Invocation, (0, 1));
+                let result = self.unknown(FunctionKind::Elected, 1, range, everyone, Vec::new());
+                self.summary.elections.push(Election { result, node: self.node, reach: self.reach });
+                Value::Scalar(result)
+            }
             SpirvOperation::Undef
             | SpirvOperation::Subgroup(_)
             | SpirvOperation::BallotQuery { .. }

@@ -389,6 +389,7 @@ fn assumptions(prover: &Prover<'_>) -> Vec<String> {
         ),
         (!summary.graph.loops.is_empty(), "loops end".to_owned()),
         (prover.uses_tickets, "counters do not wrap".to_owned()),
+        (prover.uses_elections, "subgroups reconverge where branches join".to_owned()),
         (any(&is_indexed), "accesses of buffers are in bounds".to_owned()),
     ];
     all.into_iter().filter_map(|(is_assumed, text)| is_assumed.then_some(text)).collect()

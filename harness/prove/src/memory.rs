@@ -15,7 +15,6 @@ use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind, MemoryOperands, Spi
 use vocabulary::{Scope, StorageClass};
 
 use crate::execute::{Access, Bound, Executor, Location, Strength, Ticket, written_pointer};
-use crate::instruction::MAX_LOCAL_SIZE;
 use crate::refusal::{Unproved, UnprovedReason};
 use crate::term::{FunctionKind, Operator, TermId, Uniformity};
 use crate::value::{Descriptor, Pointer, Value};
@@ -225,19 +224,11 @@ impl Executor<'_> {
                 let layer = terms.multiply(z, plane);
                 Value::Scalar(terms.sum(32, &[(x, 1), (row, 1), (layer, 1)], 0))
             }
-            BuiltIn::SubgroupSize => self.limited(1, 128, Uniformity::Grid),
-            BuiltIn::NumSubgroups => self.limited(1, MAX_LOCAL_SIZE, Uniformity::Workgroup),
-            BuiltIn::SubgroupId => self.limited(0, MAX_LOCAL_SIZE, Uniformity::Invocation),
-            BuiltIn::SubgroupLocalInvocationId => self.limited(0, 127, Uniformity::Invocation),
-            _ => self.arbitrary_value(ty)?,
+            _ => match self.summary.subgroup_number(built_in) {
+                Some(number) => Value::Scalar(number),
+                None => self.arbitrary_value(ty)?,
+            },
         })
-    }
-
-    /// Returns an unknown number in a range, which does not change during the execution.
-    fn limited(&mut self, low: u64, high: u64, uniformity: Uniformity) -> Value {
-        let kind = FunctionKind::Computation(format!("built-in {low} {high} {uniformity:?}"));
-        let function = self.terms().named_function(kind, 32, (low, high), uniformity);
-        Value::Scalar(self.terms().apply(function, &[]))
     }
 
     pub fn array_length(&mut self, block: u32, member: u32) -> Result<Value, Unproved> {

@@ -178,6 +178,8 @@ fn text_within(summary: &Summary<'_>, id: TermId, depth: u32) -> String {
                 }
                 FunctionKind::Iteration(_) | FunctionKind::LastIteration(_) => "iteration".to_owned(),
                 FunctionKind::GroupCount(_)
+                | FunctionKind::Subgroup(_)
+                | FunctionKind::Elected
                 | FunctionKind::Specialization(_)
                 | FunctionKind::BufferElements(_)
                 | FunctionKind::Carried

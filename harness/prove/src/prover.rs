@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rspirv::spirv::BuiltIn;
 use rustc_hash::FxHashMap;
 use spirv_reader::{SourcePosition, SpirvType};
 use vocabulary::{Scope, StorageClass};
@@ -142,6 +143,8 @@ pub(crate) struct Prover<'m> {
     pub steps: u64,
     /// True if an answer depends on counters that do not wrap.
     pub uses_tickets: bool,
+    /// True if an answer depends on one elected lane in each subgroup.
+    pub uses_elections: bool,
     /// Atomic accesses, by index, and whether nothing but additions changes what they access.
     counters: FxHashMap<usize, bool>,
 }
@@ -157,6 +160,7 @@ impl<'m> Prover<'m> {
             is_inconclusive: false,
             steps,
             uses_tickets: false,
+            uses_elections: false,
             counters: FxHashMap::default(),
         }
     }
@@ -593,6 +597,9 @@ impl<'m> Prover<'m> {
             }
         }
         facts.extend(self.ticket_facts(query, &symbols));
+        if query.kind == PairKind::SameWorkgroup {
+            facts.extend(self.subgroup_facts(&symbols));
+        }
         facts.retain(|fact| self.summary.terms.constant_of(*fact) != Some(1));
         facts
     }
@@ -625,6 +632,62 @@ impl<'m> Prover<'m> {
             self.uses_tickets = true;
             for (one, two) in pairs {
                 facts.extend(self.distinct_tickets(&access, ticket.step, one, two, query.kind));
+            }
+        }
+        facts
+    }
+
+    /// Returns what holds of the subgroups of two invocations of a workgroup.
+    ///
+    /// No lane is two invocations, and a subgroup elects one lane where the whole workgroup arrives.
+    fn subgroup_facts(&mut self, symbols: &BTreeSet<(TermId, FunctionId)>) -> Vec<TermId> {
+        let numbers = [
+            BuiltIn::SubgroupId,
+            BuiltIn::NumSubgroups,
+            BuiltIn::SubgroupLocalInvocationId,
+            BuiltIn::SubgroupSize,
+        ];
+        let [Some(subgroup), Some(count), Some(lane), Some(size)] =
+            numbers.map(|built_in| self.summary.subgroup_number(built_in))
+        else {
+            return Vec::new();
+        };
+        let others = self.instance(&[subgroup, lane], Uniformity::Workgroup, true, &FxHashMap::default());
+        let has = |term: TermId| symbols.iter().any(|(one, _)| *one == term);
+        let mut facts = Vec::new();
+        for (term, limit) in [(subgroup, count), (others[0], count), (lane, size), (others[1], size)] {
+            if has(term) && has(limit) {
+                facts.push(self.terms().binary(Operator::Less, term, limit));
+            }
+        }
+        let together = self.terms().equal(subgroup, others[0]);
+        let apart = self.terms().not(together);
+        if [subgroup, lane, others[0], others[1]].into_iter().all(has) {
+            let same_lane = self.terms().equal(lane, others[1]);
+            let other_lane = self.terms().not(same_lane);
+            facts.push(self.terms().any(&[apart, other_lane]));
+        }
+        for election in self.summary.elections.clone() {
+            let terms = &self.summary.terms;
+            let around = self.summary.graph.loops_around(election.node);
+            let arrivals = around.iter().map(|index| self.summary.loop_conditions[*index]);
+            let arrivals: Vec<TermId> = arrivals.chain([election.reach]).collect();
+            let Operator::Apply(function) = terms.term(election.result).operator else { continue };
+            let Some(second) = self.seconds.get(&function).copied() else { continue };
+            if terms.uniformity_of(&arrivals) == Uniformity::Invocation {
+                continue;
+            }
+            let of = |wanted: FunctionId| symbols.iter().filter(move |(_, function)| *function == wanted);
+            for (one, two) in of(function).flat_map(|(one, _)| of(second).map(|(two, _)| (*one, *two))) {
+                self.uses_elections = true;
+                let terms = &mut self.summary.terms;
+                let iterations = [one, two].map(|id| terms.term(id).arguments.to_vec());
+                let mut alternatives = vec![apart, terms.not(one), terms.not(two)];
+                for (first, second) in iterations[0].iter().zip(&iterations[1]) {
+                    let is_equal = terms.equal(*first, *second);
+                    alternatives.push(terms.not(is_equal));
+                }
+                facts.push(terms.any(&alternatives));
             }
         }
         facts

@@ -7,6 +7,7 @@
 //! Long because each operator has its rule of simplification, its range and its value.
 
 use arithmetic::{mask, sign_extend};
+use rspirv::spirv::BuiltIn;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A term of a [`TermArena`].
@@ -34,6 +35,10 @@ pub enum FunctionKind {
     GroupId(usize),
     /// A component of `NumWorkgroups`.
     GroupCount(usize),
+    /// A built-in number of subgroups.
+    Subgroup(BuiltIn),
+    /// True for the elected lane of a subgroup.
+    Elected,
     /// A specialization constant, by id.
     Specialization(u32),
     /// The contents of read-only memory, by variable and bits, at a byte offset.
