@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use entry_point::{AnalysisOptions, DeadlinePredicate, FindingKind};
-use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, Unproved, UnprovedReason};
+use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, SmtSolver, Unproved, UnprovedReason};
 use spirv_reader::{ArgumentPlace, SpirvModule};
 use walk::{CoverageLimit, GridFinding, GridReport, RaceVerdict, analyze_grid};
 
@@ -34,6 +34,7 @@ pub(crate) struct ProofWalk {
 pub(crate) fn prove_entry(
     module: &SpirvModule,
     options: &AnalysisOptions,
+    solver: Option<SmtSolver<'_>>,
 ) -> Result<Option<ProofReport>, String> {
     // The compiler of WGSL has put these values into the module.
     let values = |is_default: bool, relation: &'static str| -> Vec<String> {
@@ -64,7 +65,7 @@ pub(crate) fn prove_entry(
         steps: PROOF_STEPS,
     };
     let stop = || deadline.as_ref().is_some_and(DeadlinePredicate::has_passed);
-    let mut report = prove::prove(module, &options, Some(&stop));
+    let mut report = prove::prove(module, &options, Some(&stop), solver);
     let is_unread = |one: &&Unproved| matches!(one.reason, UnprovedReason::Condition { .. });
     if let Some(unread) = report.unproved.iter().find(is_unread) {
         return Err(unread.reason.to_string());

@@ -10,7 +10,7 @@ use crate::decide::InputChoiceReport;
 use entry_point::{AnalysisOptions, DeadlinePredicate, FindingCause, Refusal, StopFunction, source_location};
 use litmus::Test;
 use model::{Budget, Model};
-use prove::ProofReport;
+use prove::{ProofReport, SmtSolver};
 use repair::{EditableSource, RepairWalks, WalkedSource, add_fixes, fix_walk_findings, repair_source};
 use results::wire::{
     CoveredInputs, LOST_ORDER, RaceLine, RaceProof, RaceVerdict, RejectedLine, UnprovedPlace,
@@ -74,6 +74,8 @@ pub struct AnalysisRequest<'a> {
     pub creates_tests: bool,
     /// The use of proofs for every grid and input.
     pub proofs: ProofMode,
+    /// An installed solver for what the built-in one leaves open.
+    pub solver: Option<SmtSolver<'a>>,
     /// True to search for the fixes of findings.
     pub searches_fixes: bool,
     /// The source that the module was compiled from, if fixes may be edits of it.
@@ -279,7 +281,7 @@ fn prove_within(
     module: &SpirvModule,
     options: &AnalysisOptions,
 ) -> Result<Option<ProofReport>, String> {
-    prove_entry(module, &limited_options(request, options, RacePhase::Proof))
+    prove_entry(module, &limited_options(request, options, RacePhase::Proof), request.solver)
 }
 
 /// Returns options with the limit of a phase.
@@ -499,8 +501,8 @@ fn add_proof(line: &mut RaceLine, module: &SpirvModule, proof: &ProofReport, mod
         if line.verdict == RaceVerdict::Clean {
             line.inputs = CoveredInputs::Every;
         }
-        let ProofReport { grid, conditions, assumptions, .. } = proof.clone();
-        let (solver, counterexample) = ("batsat".to_owned(), Vec::new());
+        let ProofReport { grid, conditions, assumptions, solver, .. } = proof.clone();
+        let counterexample = Vec::new();
         line.proof = Some(RaceProof { grid, conditions, counterexample, assumptions, solver });
     }
 }
@@ -529,7 +531,7 @@ fn walk_entry(
         crate::choose::choose_inputs(module, &search_options, request.inputs, InputGrid::Chosen)?;
     if !options.conditions.is_empty() {
         // The proof refuses values that contradict its conditions.
-        choice.retain_choices(|chosen| prove_entry(module, chosen).is_ok());
+        choice.retain_choices(|chosen| prove_entry(module, chosen, None).is_ok());
     }
     let options = with_limit(RacePhase::Walks);
     let limit = start_limit(RacePhase::Model);

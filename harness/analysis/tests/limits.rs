@@ -36,6 +36,7 @@ fn one_limit_ends_choice_walks_and_proof() {
             start_limit: &start_limit,
             creates_tests: false,
             proofs,
+            solver: None,
             searches_fixes: false,
             source: None,
             save_inputs: None,

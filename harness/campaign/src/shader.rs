@@ -8,6 +8,7 @@ pub mod race;
 pub mod refine;
 pub mod script;
 pub(crate) mod shader_analysis;
+pub mod smt_solver;
 pub mod source;
 
 use analysis::{EntryOptions, entry_options};

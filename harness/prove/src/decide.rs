@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 use solver::{Bit, BitVector, Budget, BudgetTracker, Circuit, CircuitSolver, ShiftKind};
 
-use crate::term::{FunctionId, FunctionKind, Operator, Term, TermArena, TermId};
+use crate::term::{Function, FunctionId, FunctionKind, Operator, Term, TermArena, TermId};
 
 /// Upper bound on the applications of one function that are compared with each other.
 const MAX_APPLICATIONS: usize = 64;
@@ -144,6 +144,26 @@ pub(crate) fn decide(terms: &TermArena, question: &Question<'_>, stop: Option<St
     (decision, tracker.spent_steps())
 }
 
+/// Returns the bits of the results of a function.
+pub(crate) fn result_bits(function: &Function, small: Option<SmallInputs>) -> u32 {
+    let limit = small.map_or(64, |small| match function.kind {
+        FunctionKind::GroupId(_) | FunctionKind::GroupCount(_) => small.group_bits,
+        FunctionKind::Contents(..)
+        | FunctionKind::BufferElements(_)
+        | FunctionKind::Specialization(_)
+        | FunctionKind::Iteration(_)
+        | FunctionKind::LastIteration(_) => small.scalar_bits,
+        FunctionKind::LocalId(_)
+        | FunctionKind::Subgroup(_)
+        | FunctionKind::Elected
+        | FunctionKind::Carried
+        | FunctionKind::Computation(_)
+        | FunctionKind::Arbitrary
+        | FunctionKind::Unwritten => 64,
+    });
+    function.width.min(limit)
+}
+
 impl Blaster<'_> {
     fn bit(&mut self, circuit: &mut Circuit, id: TermId) -> Bit {
         self.vector(circuit, id).bits().first().copied().unwrap_or(Bit::FALSE)
@@ -246,22 +266,7 @@ impl Blaster<'_> {
     fn apply(&mut self, circuit: &mut Circuit, id: TermId, function: FunctionId, term: &Term) -> BitVector {
         let function_of = self.terms.function(function);
         let (low, high) = function_of.range;
-        let limit = self.small.map_or(64, |small| match function_of.kind {
-            FunctionKind::GroupId(_) | FunctionKind::GroupCount(_) => small.group_bits,
-            FunctionKind::Contents(..)
-            | FunctionKind::BufferElements(_)
-            | FunctionKind::Specialization(_)
-            | FunctionKind::Iteration(_)
-            | FunctionKind::LastIteration(_) => small.scalar_bits,
-            FunctionKind::LocalId(_)
-            | FunctionKind::Subgroup(_)
-            | FunctionKind::Elected
-            | FunctionKind::Carried
-            | FunctionKind::Computation(_)
-            | FunctionKind::Arbitrary
-            | FunctionKind::Unwritten => 64,
-        });
-        let bits = term.width.min(limit).min(64 - high.leading_zeros());
+        let bits = result_bits(function_of, self.small).min(64 - high.leading_zeros());
         let result = circuit.variable(bits as usize).resize(term.width as usize);
         if low > 0 {
             let low = BitVector::constant(result.width(), u128::from(low));

@@ -23,6 +23,7 @@ mod names;
 mod prover;
 mod read_only;
 mod refusal;
+mod smt;
 mod term;
 mod value;
 
@@ -38,10 +39,14 @@ pub use crate::input::{InputMemory, InputValue, RacyInputs};
 use crate::prover::{Answer, PairKind, Prover, Query};
 use crate::read_only::writes_no_shared_memory;
 pub use crate::refusal::{Unproved, UnprovedReason};
+pub use crate::smt::SmtSolver;
 use crate::term::{FunctionKind, Operator, TermArena, TermId, Uniformity};
 
 /// The steps of a proof by default, of which each takes microseconds.
 pub const DEFAULT_STEPS: u64 = 400_000;
+
+/// The name of the solver of `solver`.
+const BUILT_IN_SOLVER: &str = "batsat";
 
 /// The steps for the counterexamples of a report.
 const STEPS_OF_COUNTEREXAMPLES: u64 = 100_000;
@@ -84,12 +89,21 @@ pub struct ProofReport {
     pub counterexamples: Vec<(Unproved, RacyInputs)>,
     /// Inputs that satisfy inferred conditions.
     pub example: Option<RacyInputs>,
+    /// The solvers that decided something, as text.
+    pub solver: String,
 }
 
 /// Attempts to prove that an entry point has no data race, until `stop` returns true.
-pub fn prove<'m>(module: &'m SpirvModule, options: &ProofOptions, stop: Option<Stop<'m>>) -> ProofReport {
-    let mut report = ProofReport::default();
-    if let Err(unproved) = attempt(module, options, stop, &mut report) {
+///
+/// An installed solver is asked what the built-in one leaves open.
+pub fn prove<'m>(
+    module: &'m SpirvModule,
+    options: &ProofOptions,
+    stop: Option<Stop<'m>>,
+    solver: Option<SmtSolver<'m>>,
+) -> ProofReport {
+    let mut report = ProofReport { solver: BUILT_IN_SOLVER.to_owned(), ..ProofReport::default() };
+    if let Err(unproved) = attempt(module, options, (stop, solver), &mut report) {
         report.is_proved = false;
         report.unproved.push(unproved);
     }
@@ -101,7 +115,7 @@ pub fn prove<'m>(module: &'m SpirvModule, options: &ProofOptions, stop: Option<S
 fn attempt<'m>(
     module: &'m SpirvModule,
     options: &ProofOptions,
-    stop: Option<Stop<'m>>,
+    (stop, solver): (Option<Stop<'m>>, Option<SmtSolver<'m>>),
     report: &mut ProofReport,
 ) -> Result<(), Unproved> {
     let malformed = |what: String| Unproved::new(UnprovedReason::Malformed(what));
@@ -133,7 +147,7 @@ fn attempt<'m>(
     let steps = if options.steps == 0 { DEFAULT_STEPS } else { options.steps };
     let used = used_dimensions(&summary);
     let given = options.grid.map_or([None; 3], |grid| grid.map(Some));
-    let mut prover = Prover::new(summary, given, steps);
+    let mut prover = Prover::new(summary, given, steps, solver);
     for text in &options.assumed {
         let conditions = prover.parse_condition(text).map_err(|(column, expected)| {
             Unproved::new(UnprovedReason::Condition { text: text.clone(), column, expected })
@@ -212,6 +226,13 @@ fn attempt<'m>(
     report.conditions.extend(wraps.collect::<BTreeSet<String>>());
     report.conditions.extend(fixed);
     let unbounded = prover.unbounded_names();
+    if let Some(solver) = prover.solver {
+        let (solver, is_used) = (solver.name.to_owned(), prover.has_used_solver);
+        report.solver += &if is_used { format!(", {solver}") } else { String::new() };
+        let failed = prover.solver_failure.take().filter(|_| !report.unproved.is_empty());
+        let failed = failed.map(|why| Unproved::new(UnprovedReason::Solver { solver, why }));
+        report.unproved.extend(failed);
+    }
     report.is_proved = report.unproved.is_empty();
     report.grid = prover.grid;
     report.assumptions = assumptions(&prover);

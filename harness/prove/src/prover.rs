@@ -14,6 +14,7 @@ use crate::execute::{Access, Barrier, Location, Strength, Summary};
 use crate::intervals::{Crossing, Interval, Visit, intervals, pair_strength};
 use crate::names::variable_name;
 use crate::refusal::{Unproved, UnprovedReason};
+use crate::smt::{SmtSolver, ask};
 use crate::term::{FunctionId, FunctionKind, Operator, Substitution, TermArena, TermId, Uniformity};
 
 /// Upper bound on the pairs of accesses of a proof.
@@ -147,10 +148,21 @@ pub(crate) struct Prover<'m> {
     pub uses_elections: bool,
     /// Atomic accesses, by index, and whether nothing but additions changes what they access.
     counters: FxHashMap<usize, bool>,
+    /// An installed solver for what the built-in one leaves open.
+    pub solver: Option<SmtSolver<'m>>,
+    /// True if the installed solver has decided a question.
+    pub has_used_solver: bool,
+    /// Why the installed solver gives no more answers.
+    pub solver_failure: Option<String>,
 }
 
 impl<'m> Prover<'m> {
-    pub fn new(summary: Summary<'m>, grid: [Option<u32>; 3], steps: u64) -> Prover<'m> {
+    pub fn new(
+        summary: Summary<'m>,
+        grid: [Option<u32>; 3],
+        steps: u64,
+        solver: Option<SmtSolver<'m>>,
+    ) -> Prover<'m> {
         Prover {
             summary,
             seconds: FxHashMap::default(),
@@ -162,6 +174,9 @@ impl<'m> Prover<'m> {
             uses_tickets: false,
             uses_elections: false,
             counters: FxHashMap::default(),
+            solver,
+            has_used_solver: false,
+            solver_failure: None,
         }
     }
 
@@ -810,15 +825,8 @@ impl<'m> Prover<'m> {
         let mut conjuncts = query.conjuncts.clone();
         conjuncts.extend(self.side_facts(query));
         let has_products = has_products(&self.summary.terms, &conjuncts);
-        if has_products
-            && let Decision::Impossible = self.decide(&conjuncts, Products::Abstract, &[], STEPS_OF_QUERY)
-        {
-            return Answer::Proved;
-        }
-        let first = match has_products {
-            true => Decision::Unknown,
-            false => self.decide(&conjuncts, Products::Exact, &[], STEPS_OF_QUERY),
-        };
+        let products = if has_products { Products::Abstract } else { Products::Exact };
+        let first = self.decide(&conjuncts, products, &[], STEPS_OF_QUERY);
         if let Decision::Impossible = first {
             return Answer::Proved;
         }
@@ -849,6 +857,7 @@ impl<'m> Prover<'m> {
             // A counterexample with small inputs is the cheapest.
             answer = match self.find_small(&conjuncts, &[], SMALL_INPUTS[1]) {
                 Some(model) => Decision::Possible(model),
+                None if matches!(answer, Decision::Possible(_)) => answer,
                 None => self.decide(&conjuncts, Products::Exact, &[], STEPS_OF_PRODUCTS),
             };
         }
@@ -895,7 +904,26 @@ impl<'m> Prover<'m> {
         let (decision, spent) =
             decide(&self.summary.terms, &Question { steps, ..*question }, self.summary.stop);
         self.steps = self.steps.saturating_sub(spent.max(1));
-        decision
+        match decision {
+            Decision::Unknown => self.ask_installed(question),
+            known => known,
+        }
+    }
+
+    /// Asks the installed solver, if there is one that works.
+    fn ask_installed(&mut self, question: &Question<'_>) -> Decision {
+        let Some(solver) = self.solver.filter(|_| self.solver_failure.is_none()) else {
+            return Decision::Unknown;
+        };
+        if self.summary.is_stopped() {
+            return Decision::Unknown;
+        }
+        let answer = ask(solver, &self.summary.terms, question);
+        self.has_used_solver |= matches!(answer, Ok(Decision::Impossible | Decision::Possible(_)));
+        answer.unwrap_or_else(|why| {
+            self.solver_failure = Some(why);
+            Decision::Unknown
+        })
     }
 
     /// Returns true if a query is proved if some terms, and those that are known not to, do not wrap.

@@ -33,6 +33,9 @@ pub enum UnprovedReason {
     /// The solver's budget ended.
     #[error("the step budget ended")]
     Budget,
+    /// An installed solver that gave no answer.
+    #[error("{solver} failed: {why}")]
+    Solver { solver: String, why: String },
     /// A given condition that cannot be read; the column counts from 1.
     #[error("column {column} of the condition `{text}`: {expected}")]
     Condition { text: String, column: usize, expected: String },

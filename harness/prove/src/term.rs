@@ -14,9 +14,21 @@ use rustc_hash::{FxHashMap, FxHashSet};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TermId(u32);
 
+impl TermId {
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// An uninterpreted function of a [`TermArena`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FunctionId(u32);
+
+impl FunctionId {
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
 
 /// The invocations that share a value at the same point of their execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

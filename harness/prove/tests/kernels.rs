@@ -9,7 +9,7 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
 fn answer(module: SpirvModule) -> String {
     let by_language =
         module.by_language_rules(spirv_reader::HlslRules::default()).filter(SpirvModule::defines_collisions);
-    let report = prove(&by_language.unwrap_or(module), &ProofOptions::default(), None);
+    let report = prove(&by_language.unwrap_or(module), &ProofOptions::default(), None, None);
     let reasons: Vec<String> = report.unproved.iter().map(|one| one.reason.to_string()).collect();
     if !report.is_proved {
         return format!("not proved: {}", reasons.join("; "));

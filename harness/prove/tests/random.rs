@@ -76,7 +76,7 @@ fn proofs_of_random_kernels_hold_in_the_walk() {
     for seed in first..first + count {
         let (text, depends_on_memory) = random_kernel(seed);
         let module = entry_point::read_module(text.as_bytes()).unwrap_or_else(|why| panic!("{why}\n{text}"));
-        let report = prove(&module, &ProofOptions { steps: 20_000, ..ProofOptions::default() }, None);
+        let report = prove(&module, &ProofOptions { steps: 20_000, ..ProofOptions::default() }, None, None);
         let mut racy = 0;
         for (grid, a, b) in
             (1..=3).flat_map(|grid| (0..VALUES * VALUES).map(move |n| (grid, n / VALUES, n % VALUES)))

@@ -85,6 +85,7 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
         start_limit: &|phase: RacePhase| count_polls(polls(phase)),
         creates_tests: false,
         proofs: ProofMode::Optional,
+        solver: None,
         searches_fixes: true,
         source,
         save_inputs: None,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use analysis::{AnalysisRequest, EntryAnswer, InputMode, ProofMode, RacePhase};
+use analysis::{AnalysisRequest, EntryAnswer, InputMode, ProofMode, RacePhase, SmtSolver};
 use entry_point::{AnalysisOptions, FindingKind, StopFunction};
 use explanation::{ShaderAnswer, ShaderFinding};
 use model::Model;
@@ -14,6 +14,7 @@ use results::wire::{ChangeRecord, FindingPlace, FindingRecord, RaceLine};
 use results::write::race::{describe_coverage, describe_need, describe_proof, headline};
 
 use crate::files;
+use crate::shader::smt_solver::InstalledSolver;
 use crate::time_limit::{stop_after, stop_after_first_call};
 
 /// Converts an answer to the data of an HTML page.
@@ -113,6 +114,8 @@ pub struct RaceOptions<'a> {
     pub with_smallest_tests: bool,
     /// The use of proofs for every grid and input.
     pub proofs: ProofMode,
+    /// An installed solver for what the built-in one leaves open.
+    pub solver: Option<&'a InstalledSolver>,
     /// Searches for the fixes of findings.
     pub with_fixes: bool,
     /// The source of the module, which fixes may change.
@@ -130,6 +133,7 @@ impl<'a> RaceOptions<'a> {
             case_file: None,
             with_smallest_tests: false,
             proofs: ProofMode::None,
+            solver: None,
             with_fixes: false,
             source: None,
         }
@@ -164,6 +168,8 @@ impl<'a> RaceOptions<'a> {
             std::fs::write(path, case).map_err(|error| format!("{}: {error}", path.display()))
         };
         let save = self.case_file.map(|path| move |options: &AnalysisOptions| save(path, options));
+        let solver = self.solver;
+        let run = |script: &str| solver.map_or_else(|| Ok(String::new()), |solver| solver.run(script));
         analyze(&AnalysisRequest {
             file,
             inputs: self.inputs,
@@ -171,6 +177,7 @@ impl<'a> RaceOptions<'a> {
             start_limit: &start_limit,
             creates_tests: self.with_smallest_tests,
             proofs: self.proofs,
+            solver: solver.map(|solver| SmtSolver { name: &solver.name, run: &run }),
             searches_fixes: self.with_fixes,
             source: self.source,
             save_inputs: save.as_ref().map(|save| save as &dyn Fn(&AnalysisOptions) -> Result<(), String>),

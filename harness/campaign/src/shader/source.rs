@@ -43,7 +43,7 @@ pub use definitions::{CommandFlags, CompileCommands, parse_definitions};
 pub use error::SourceError;
 pub use installed::{KnownCompiler, known_compilers};
 pub(crate) use module_edit::{simplify_module, without_source_language};
-pub(crate) use process::run_to_end;
+pub(crate) use process::{describe_crash, find_program, run_to_end, run_within, version_line};
 
 use crate::files;
 use crate::shader::script::DxcFlags;

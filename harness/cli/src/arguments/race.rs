@@ -54,6 +54,9 @@ pub struct Race {
     /// Without a proof for every input, report a clean shader as undecided.
     #[arg(long, hide_short_help = true, conflicts_with = "emit")]
     pub prove: bool,
+    /// Installed SMT solver for what the built-in one of proofs leaves open.
+    #[arg(long, value_parser = ["z3", "cvc5", "bitwuzla"], hide_short_help = true, conflicts_with = "emit")]
+    pub solver: Option<String>,
     /// Condition on the inputs for the proof, such as `pc.stride >= pc.width`.
     #[arg(long, value_name = "EXPR", hide_short_help = true)]
     pub assume: Vec<String>,

@@ -87,6 +87,9 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
     if arguments.prove {
         detector = detector.require_proofs();
     }
+    if let Some(solver) = &arguments.solver {
+        detector = detector.smt_solver(solver).map_err(program::into_failure)?;
+    }
     if arguments.emit.is_some() {
         detector = detector.with_tests();
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use analysis::{EntryAnswer, ProofMode, refused_line};
 use campaign::shader::race::{RaceOptions, analyze_module};
+use campaign::shader::smt_solver::InstalledSolver;
 use campaign::shader::source::{compile_edited_text, read_editable_text};
 use entry_point::AnalysisOptions;
 use entry_point::inputs::read_bound_module;
@@ -49,6 +50,7 @@ pub struct RaceDetector {
     has_lints: bool,
     has_tests: bool,
     proofs: ProofMode,
+    solver: Option<InstalledSolver>,
     traced_finding: Option<usize>,
     case_file: Option<PathBuf>,
 }
@@ -86,6 +88,7 @@ impl RaceDetector {
             has_lints: false,
             has_tests: false,
             proofs: ProofMode::Optional,
+            solver: None,
             traced_finding: None,
             case_file: None,
         })
@@ -229,6 +232,22 @@ impl RaceDetector {
         self
     }
 
+    /// Asks an installed SMT solver what the built-in solver of proofs leaves open: `z3`, `cvc5` or `bitwuzla`.
+    ///
+    /// # Errors
+    /// If it is not installed, or too old.
+    ///
+    /// ```
+    /// # use vk_litmus::RaceDetector;
+    /// assert!(RaceDetector::new()?.smt_solver("no-such-solver").is_err());
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
+    pub fn smt_solver(mut self, program: &str) -> Result<RaceDetector, Error> {
+        let solver = InstalledSolver::find(program);
+        self.solver = Some(solver.map_err(|failure| Error::for_file(program, failure))?);
+        Ok(self)
+    }
+
     /// Adds the steps of the two invocations up to a finding, by its number from 0: `line.trace`.
     ///
     /// ```
@@ -289,6 +308,7 @@ impl RaceDetector {
             case_file: self.case_file.as_deref(),
             with_smallest_tests: self.has_tests,
             proofs: self.proofs,
+            solver: self.solver.as_ref(),
             with_fixes: true,
             source: text.as_deref().map(|text| EditableSource { text, compile: &compile }),
         };

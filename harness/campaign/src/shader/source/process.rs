@@ -28,13 +28,22 @@ const MAX_LINES: usize = 20;
 
 /// Runs a program to its end, with an empty standard input. Returns its status and output, or `None` if the
 /// program does not exist.
-pub fn run_to_end(mut command: Command, folder: &Path) -> Result<Option<(ExitStatus, String)>, String> {
+pub fn run_to_end(command: Command, folder: &Path) -> Result<Option<(ExitStatus, String)>, String> {
+    run_within(COMPILER_TIMEOUT, command, folder)
+}
+
+/// As [`run_to_end`], with a time limit.
+pub fn run_within(
+    limit: Duration,
+    mut command: Command,
+    folder: &Path,
+) -> Result<Option<(ExitStatus, String)>, String> {
     let to_message = |error: std::io::Error| error.to_string();
     let output_path: PathBuf = folder.join("printed");
     let output = fs::File::create(&output_path).map_err(to_message)?;
     let errors = output.try_clone().map_err(to_message)?;
     let command = command.stdin(Stdio::null()).stdout(output).stderr(errors);
-    let Some(status) = wait_within_limits(command, folder)? else {
+    let Some(status) = wait_within_limits(limit, command, folder)? else {
         return Ok(None);
     };
     let bytes = fs::read(&output_path).map_err(to_message)?;
@@ -43,7 +52,11 @@ pub fn run_to_end(mut command: Command, folder: &Path) -> Result<Option<(ExitSta
 
 /// Starts a program that writes into a folder and waits for it, within the limits on time, memory and output.
 /// Returns `None` if the program does not exist.
-fn wait_within_limits(command: &mut Command, folder: &Path) -> Result<Option<ExitStatus>, String> {
+fn wait_within_limits(
+    limit: Duration,
+    command: &mut Command,
+    folder: &Path,
+) -> Result<Option<ExitStatus>, String> {
     let to_message = |error: std::io::Error| error.to_string();
     let mut child = match command.spawn() {
         Ok(child) => child,
@@ -57,8 +70,8 @@ fn wait_within_limits(command: &mut Command, folder: &Path) -> Result<Option<Exi
         if let Some(status) = child.try_wait().map_err(to_message)? {
             return Ok(Some(status));
         }
-        let reason = if since.elapsed() > COMPILER_TIMEOUT {
-            Some(format!("did not end within {} seconds", COMPILER_TIMEOUT.as_secs()))
+        let reason = if since.elapsed() > limit {
+            Some(format!("did not end within {} seconds", limit.as_secs()))
         } else if checked.elapsed() > CHECK_INTERVAL {
             checked = Instant::now();
             describe_exceeded_limit(&child, folder)
@@ -114,7 +127,7 @@ pub fn run_preprocessor(file: &str, command: &str, defines: &[String]) -> Result
         let message = remove_noise(&strip_control_sequences(&String::from_utf8_lossy(&bytes)), file);
         if message.is_empty() { message } else { format!("{message}\n") }
     };
-    match wait_within_limits(&mut shell, folder.path()) {
+    match wait_within_limits(COMPILER_TIMEOUT, &mut shell, folder.path()) {
         Ok(Some(status)) if status.success() => {}
         Ok(Some(status)) => return Err((format!("ended with {status}"), error_output())),
         Ok(None) => return Err(("cannot run: no shell `sh`".to_owned(), String::new())),
@@ -135,8 +148,13 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(&name)).find(|path| path.is_file())
 }
 
-/// Returns the last word of the first line that `--version` prints. Each program runs once.
+/// Returns the last word of the first line that `--version` prints.
 pub fn program_version(program: &Path, folder: &Path) -> String {
+    version_line(program, folder).rsplit(' ').next().unwrap_or_default().to_owned()
+}
+
+/// Returns the first line that `--version` prints. Each program runs once.
+pub fn version_line(program: &Path, folder: &Path) -> String {
     static KNOWN: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
     let versions = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(version) = versions().get(program) {
@@ -146,8 +164,7 @@ pub fn program_version(program: &Path, folder: &Path) -> String {
     command.arg("--version");
     let printed = run_to_end(command, folder).ok().flatten().filter(|(status, _)| status.success());
     let output = printed.map(|(_, said)| said).unwrap_or_default();
-    let first = output.lines().next().unwrap_or_default();
-    let version = first.rsplit(' ').next().unwrap_or_default().to_owned();
+    let version = output.lines().next().unwrap_or_default().to_owned();
     versions().insert(program.to_owned(), version.clone());
     version
 }
