@@ -235,8 +235,18 @@ impl Blaster<'_> {
                     _ => circuit.urem(&a, &b),
                 }
             }
-            Operator::DivideSigned => circuit.sdiv(&argument(0), &argument(1)),
-            Operator::RemainderSigned => circuit.srem(&argument(0), &argument(1)),
+            Operator::DivideSigned | Operator::RemainderSigned => {
+                let (a, b) = (argument(0), argument(1));
+                let is_quotient = term.operator == Operator::DivideSigned;
+                match self.products {
+                    Products::Abstract if b.to_constant().is_none() => {
+                        let (quotient, rest) = self.abstract_signed_quotient(circuit, &a, &b);
+                        if is_quotient { quotient } else { rest }
+                    }
+                    _ if is_quotient => circuit.sdiv(&a, &b),
+                    _ => circuit.srem(&a, &b),
+                }
+            }
             Operator::And => circuit.bit_and(&argument(0), &argument(1)),
             Operator::Or => circuit.bit_or(&argument(0), &argument(1)),
             Operator::Xor => circuit.bit_xor(&argument(0), &argument(1)),
@@ -341,6 +351,25 @@ impl Blaster<'_> {
         let result = (quotient, remainder);
         self.abstract_quotients.push((a.clone(), b.clone(), result.clone()));
         result
+    }
+
+    /// Returns the quotient and the remainder of signed numbers: those of the magnitudes, with their signs.
+    fn abstract_signed_quotient(
+        &mut self,
+        circuit: &mut Circuit,
+        a: &BitVector,
+        b: &BitVector,
+    ) -> (BitVector, BitVector) {
+        let zero = BitVector::constant(a.width(), 0);
+        let signs = [a, b].map(|one| one.bits().last().copied().unwrap_or(Bit::FALSE));
+        let signed = |circuit: &mut Circuit, of: &BitVector, sign: Bit| {
+            let negated = circuit.sub(&zero, of);
+            circuit.select(sign, &negated, of)
+        };
+        let (dividend, divisor) = (signed(circuit, a, signs[0]), signed(circuit, b, signs[1]));
+        let (quotient, rest) = self.abstract_quotient(circuit, &dividend, &divisor);
+        let differ = circuit.xor(signs[0], signs[1]);
+        (signed(circuit, &quotient, differ), signed(circuit, &rest, signs[0]))
     }
 
     /// Requires that a product or a sum does not wrap.

@@ -606,11 +606,18 @@ impl Executor<'_> {
             Op::Not => terms.sum(width, &[(a, u64::MAX)], u64::MAX),
             Op::SMod => {
                 let b = b?;
-                if !terms.is_non_negative(a) || !terms.is_non_negative(b) {
-                    return None;
-                }
+                let are_positive = terms.is_non_negative(a) && terms.is_non_negative(b);
                 self.assume_divisor(a, b, true);
-                self.terms().binary(Operator::Remainder, a, b)
+                let terms = self.terms();
+                if are_positive {
+                    return Some(terms.binary(Operator::Remainder, a, b));
+                }
+                // A remainder that is not zero gets the sign of the divisor.
+                let (zero, rest) = (terms.constant(width, 0), terms.binary(Operator::RemainderSigned, a, b));
+                let signs = [rest, b].map(|one| terms.binary(Operator::LessSigned, one, zero));
+                let (is_zero, has_sign) = (terms.equal(rest, zero), terms.equal(signs[0], signs[1]));
+                let (is_modulus, moved) = (terms.any(&[is_zero, has_sign]), terms.add(rest, b));
+                terms.select(is_modulus, rest, moved)
             }
             Op::BitwiseAnd => terms.binary(Operator::And, a, b?),
             Op::BitwiseOr => terms.binary(Operator::Or, a, b?),

@@ -21,6 +21,7 @@ mod intervals;
 mod memory;
 mod names;
 mod prover;
+mod radix;
 mod read_only;
 mod refusal;
 mod smt;

@@ -224,10 +224,21 @@ fn text_within(summary: &Summary<'_>, id: TermId, depth: u32) -> String {
         Operator::Equal => infix("=="),
         Operator::Less | Operator::LessSigned => infix("<"),
         Operator::Extend | Operator::ExtendSigned | Operator::Truncate => part(0),
+        Operator::Select if is_modulus(summary, term.arguments[1], term.arguments[2]) => part(1),
+        Operator::Select if is_modulus(summary, term.arguments[2], term.arguments[1]) => part(2),
         Operator::Select => format!("({} ? {} : {})", part(0), part(1), part(2)),
         Operator::Not => format!("!{}", part(0)),
         Operator::Every => "…".to_owned(),
     }
+}
+
+/// Returns true if two numbers are a remainder and the sum of it and the divisor, of which `OpSMod` is one.
+fn is_modulus(summary: &Summary<'_>, rest: TermId, other: TermId) -> bool {
+    let (mut moved, constant) = summary.terms.linear_form(other);
+    moved.retain(|summand| *summand != (rest, 1));
+    let rest = summary.terms.term(rest);
+    rest.operator == Operator::RemainderSigned
+        && (moved, constant) == summary.terms.linear_form(rest.arguments[1])
 }
 
 /// Returns the name of a component of the global invocation id.

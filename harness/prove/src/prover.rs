@@ -13,6 +13,7 @@ use crate::decide::{Decision, Products, Question, SMALL_INPUTS, SmallInputs, Ter
 use crate::execute::{Access, Barrier, Location, Strength, Summary};
 use crate::intervals::{Crossing, Interval, Visit, intervals, pair_strength};
 use crate::names::variable_name;
+use crate::radix::radix_facts;
 use crate::refusal::{Unproved, UnprovedReason};
 use crate::smt::{SmtSolver, ask};
 use crate::term::{FunctionId, FunctionKind, Operator, Substitution, TermArena, TermId, Uniformity};
@@ -901,8 +902,15 @@ impl<'m> Prover<'m> {
 
     fn ask(&mut self, question: &Question<'_>) -> Decision {
         let steps = question.steps.min(self.steps);
-        let (decision, spent) =
-            decide(&self.summary.terms, &Question { steps, ..*question }, self.summary.stop);
+        let mut conjuncts = question.conjuncts.to_vec();
+        if question.products == Products::Abstract {
+            conjuncts.extend(radix_facts(&mut self.summary.terms, question.conjuncts, question.exact));
+        }
+        let (decision, spent) = decide(
+            &self.summary.terms,
+            &Question { conjuncts: &conjuncts, steps, ..*question },
+            self.summary.stop,
+        );
         self.steps = self.steps.saturating_sub(spent.max(1));
         match decision {
             Decision::Unknown => self.ask_installed(question),
