@@ -13,6 +13,7 @@ mod composite;
 mod float;
 mod instruction;
 mod integer;
+mod precision;
 mod table;
 mod texel;
 

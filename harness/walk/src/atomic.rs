@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
-use arithmetic::mask;
+use arithmetic::{Instruction, NumberKind, mask};
 use litmus::{Scope, Semantics, StorageClass};
+use rspirv::spirv::Op;
 use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind};
 
 use entry_point::order::{scope_from_number, semantics_from_number};
@@ -20,7 +21,7 @@ use super::step::Step;
 use super::sync::restrict_to_tracked_classes;
 use super::value::{
     COMPUTED_FROM_UNWRITTEN, ConcretePointer, ConcreteValue, FAILED_WEAKLY, INACTIVE_LANE, INPUT_MASK,
-    LAST_VALUE, PRIVATE_TAG, SCHEDULE_DEPENDENT, Taint, UNDEFINED, UNWRITTEN, undefined_source,
+    LAST_VALUE, OPAQUE, PRIVATE_TAG, SCHEDULE_DEPENDENT, Taint, UNDEFINED, UNWRITTEN, undefined_source,
 };
 
 /// Upper bound on the settled loads of a place that are recorded.
@@ -92,6 +93,13 @@ impl AtomicUpdate {
         self.writes && self.new != self.old
     }
 
+    /// Returns true if devices may store another value: a sum that is rounded.
+    fn is_rounded(&self) -> bool {
+        let (add, bits) = (Instruction::Core(Op::FAdd), 8 * self.bytes);
+        matches!(self.kind, AtomicKind::Update { function: AtomicFunction::FloatAdd, .. })
+            && !add.is_fixed_component(&[self.old, self.value], NumberKind::Float, bits, bits, self.new)
+    }
+
     fn taint(&self) -> Taint {
         self.old_taint | self.operand_taint
     }
@@ -117,6 +125,9 @@ impl Interpreter<'_> {
         let (old, mut taint) = object.read_scalar(pointer.offset, update.bytes);
         update.fails_weakly = self.chooses_weak_failure(ctx, update.kind);
         update.read(old, taint);
+        if self.setup.has_exact_floats && update.is_rounded() {
+            update.operand_taint |= OPAQUE;
+        }
         taint = taint & !FAILED_WEAKLY | if update.fails_weakly { FAILED_WEAKLY } else { 0 };
         self.report_undefined_update(ctx, &pointer, &update);
         taint |= update.operand_taint & !FAILED_WEAKLY;

@@ -86,9 +86,13 @@ impl Interpreter<'_> {
         let one = |arguments: &[(u64, Taint)]| {
             let mut numbers = [0; MAX_OPERANDS];
             numbers.iter_mut().zip(arguments).for_each(|(number, argument)| *number = argument.0);
-            let taint = result_taint(instruction, arguments, bits);
-            let result =
-                instruction.compute_component(&numbers[..arguments.len()], kind.to_arithmetic(), from, bits);
+            let mut taint = result_taint(instruction, arguments, bits);
+            let (numbers, kind) = (&numbers[..arguments.len()], kind.to_arithmetic());
+            let result = instruction.compute_component(numbers, kind, from, bits);
+            let is_fixed = |result| instruction.is_fixed_component(numbers, kind, from, bits, result);
+            if self.setup.has_exact_floats && !result.is_none_or(is_fixed) {
+                taint |= OPAQUE;
+            }
             (ConcreteValue::Bits(result.unwrap_or(0), taint), result.is_none())
         };
         // A pointer counts as its address.
@@ -247,6 +251,8 @@ impl Interpreter<'_> {
         let given =
             given.ok_or_else(|| unsupported(format!("{} of this type", instruction_name(instruction))))?;
         let Some(all) = instruction.compute(&given, &result) else { return Ok(None) };
+        let is_open = self.setup.has_exact_floats && !instruction.is_fixed(&given, &result);
+        let taint = taint | if is_open { OPAQUE } else { 0 };
         program.rebuild_value(inst.raw.ty, &mut all.into_iter(), taint).map(Some)
     }
 }

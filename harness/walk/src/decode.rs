@@ -180,6 +180,17 @@ impl Decoder<'_, '_> {
             SpirvOperation::Bitcast { value } => {
                 self.decode_arithmetic(inst, Instruction::Core(Op::Bitcast), &[value])?
             }
+            SpirvOperation::Compute { operands, .. }
+                if program.has_exact_floats
+                    && [inst.raw.ty]
+                        .into_iter()
+                        .chain(operands.first().map(|id| program.type_of(*id)))
+                        .any(|ty| {
+                            program.number_layout(ty).is_none_or(|(kind, ..)| kind == ScalarKind::Float)
+                        }) =>
+            {
+                return None;
+            }
             SpirvOperation::Compute { instruction: Instruction::Core(Op::VectorTimesScalar), operands } => {
                 self.decode_arithmetic(inst, Instruction::Core(Op::FMul), operands)?
             }

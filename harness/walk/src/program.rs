@@ -83,6 +83,8 @@ pub(super) struct DecodedProgram<'m> {
     pub module: &'m SpirvModule,
     pub specialized: &'m Specialized<'m>,
     pub functions: Vec<DecodedFunction<'m>>,
+    /// True if the general path executes the arithmetic of floats.
+    pub has_exact_floats: bool,
     /// Function variables whose values decide nothing.
     pub non_observable: FxHashSet<u32>,
     pub by_id: FxHashMap<u32, usize>,
@@ -101,6 +103,7 @@ impl<'m> DecodedProgram<'m> {
     pub fn new(
         specialized: &'m Specialized<'m>,
         loops: &HashMap<u32, HashMap<u32, (u32, usize)>>,
+        has_exact_floats: bool,
     ) -> Result<DecodedProgram<'m>, Problem> {
         let module = specialized.module;
         let bound = module.id_bound();
@@ -111,6 +114,7 @@ impl<'m> DecodedProgram<'m> {
             module,
             specialized,
             functions: Vec::new(),
+            has_exact_floats,
             non_observable: FxHashSet::default(),
             by_id: FxHashMap::default(),
             register_variables: FxHashMap::default(),

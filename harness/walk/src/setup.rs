@@ -64,7 +64,7 @@ pub(super) fn with_interpreter<T>(
         push.extend((offset..).zip((number as u32).to_le_bytes()));
     }
     let loops = find_loops(module);
-    let program = DecodedProgram::new(&specialized, &loops)?;
+    let program = DecodedProgram::new(&specialized, &loops, options.has_exact_floats)?;
     let running = running_workgroups(options, stage, grid)?;
     let size = checked_workgroup_size(local_size, grid, running.len())?;
     let subgroup_size = match options.subgroup_size.or(config.map(|config| config[0])) {
@@ -120,6 +120,7 @@ pub(super) fn with_interpreter<T>(
         has_mixed_visibility: has_mixed_visibility(module, &specialized),
         ray_queries: (options.ray_queries.unwrap_or_default(), ray_query_taint(&options.assumed)),
         launch_taint: LaunchTaint::from_inputs(options.assumed.iter().map(AssumedInput::launch_part)),
+        has_exact_floats: options.has_exact_floats,
         skip_race_checks: options.skip_race_checks,
         deadline: options.deadline.clone(),
     };

@@ -203,6 +203,8 @@ pub(super) struct WalkSetup {
     pub launch_taint: LaunchTaint,
     /// The results of ray queries, and their taint.
     pub ray_queries: (RayResults, Taint),
+    /// True if floats are opaque that Vulkan does not fix.
+    pub has_exact_floats: bool,
     /// True to execute without checking accesses.
     pub skip_race_checks: bool,
     /// When to give up.

@@ -11,7 +11,7 @@ use super::program::DecodedInstruction;
 use super::scalar_kind::ScalarKind;
 use super::state::{Interpreter, InvocationCtx, InvocationState};
 use super::step::Step;
-use super::value::{ConcreteValue, INACTIVE_LANE, Taint, UNDEFINED};
+use super::value::{ConcreteValue, INACTIVE_LANE, OPAQUE, Taint, UNDEFINED};
 
 /// Returns the bits of a ballot.
 fn ballot_bits(value: &ConcreteValue) -> (u128, Taint) {
@@ -238,11 +238,15 @@ impl Interpreter<'_> {
             let mut parts = vec![(None, 0); count.unwrap_or(1) as usize];
             for other in lanes.iter().filter(counts) {
                 for (part, (number, taint)) in parts.iter_mut().zip(value(other)) {
-                    let next = match part.0 {
-                        None => number,
-                        Some(before) => combine(before, number).ok_or_else(refuse)?,
-                    };
-                    *part = (Some(next), part.1 | taint);
+                    let (mut next, mut open) = (number, 0);
+                    if let Some(before) = part.0 {
+                        next = combine(before, number).ok_or_else(refuse)?;
+                        let of = kind.to_arithmetic();
+                        let is_fixed =
+                            instruction.is_fixed_component(&[before, number], of, bits, bits, next);
+                        open = if self.setup.has_exact_floats && !is_fixed { OPAQUE } else { 0 };
+                    }
+                    *part = (Some(next), part.1 | taint | open);
                 }
             }
             let mut values: Vec<ConcreteValue> = parts

@@ -74,6 +74,12 @@ pub struct KernelArguments {
     /// Results of ray queries [default: alternating]: every second ray hits a triangle, every ray, or none.
     #[arg(long, value_name = "alternating|hit|miss", value_parser = parse_rays, hide_short_help = true)]
     pub rays: Option<RayResults>,
+    /// Results of float instructions [default: rounded, to the nearest].
+    ///
+    /// `exact`: those that Vulkan's rules of precision do not fix are unknown: if a step rounds, or a number is denormal, infinite or
+    /// NaN. Contents, assertions and expectations then hold of every device.
+    #[arg(long, value_name = "exact|rounded", hide_possible_values = true, hide_short_help = true)]
+    pub float: Option<FloatWord>,
     /// Values of inputs that no option supplies [default: auto].
     ///
     /// `auto` chooses values that reach the code and let invocations interact; `zeros`, and `run`, take zeros and one workgroup.
@@ -115,6 +121,15 @@ pub struct KernelArguments {
     /// Let the case read files outside its own folder.
     #[arg(long, requires = "case", hide_short_help = true)]
     pub allow_outside: bool,
+}
+
+/// A value of `--float`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum FloatWord {
+    /// Only results that every device computes.
+    Exact,
+    /// Rounded to the nearest.
+    Rounded,
 }
 
 /// A value of `--inputs`.
@@ -336,7 +351,8 @@ impl KernelArguments {
             self.hlsl_memory.map(|memory| name_of(&HlslRules::MEMORIES, &memory)),
         );
         let inputs = self.inputs.and_then(|inputs| Some(inputs.to_possible_value()?.get_name().to_owned()));
-        let words: [(&str, Vec<String>); 22] = [
+        let float = self.float.and_then(|float| Some(float.to_possible_value()?.get_name().to_owned()));
+        let words: [(&str, Vec<String>); 23] = [
             ("--entry", self.entry.iter().cloned().collect()),
             ("--grid", self.grid.iter().map(position).collect()),
             ("--workgroup", self.workgroup.iter().map(position).collect()),
@@ -351,6 +367,7 @@ impl KernelArguments {
             ("--sampler", pairs(&self.sampler)),
             ("--rays", self.rays.iter().map(|rays| rays.name().to_owned()).collect()),
             ("--case", paths(self.case.as_slice())),
+            ("--float", float.into_iter().collect()),
             ("--inputs", inputs.into_iter().collect()),
             ("--assert", self.assert.iter().cloned().collect()),
             ("--define", self.define.clone()),
@@ -377,6 +394,7 @@ impl KernelArguments {
             workgroups: self.workgroup.clone(),
             subgroup_size: self.subgroup_size,
             hlsl: self.hlsl_rules(),
+            has_exact_floats: self.float == Some(FloatWord::Exact),
             unroll,
             ..AnalysisOptions::default()
         };

@@ -363,6 +363,13 @@ impl<'a> ShaderTest<'a> {
         self
     }
 
+    /// Leaves floats unknown that Vulkan's rules of precision do not fix: [`ShaderTestError::Unknown`].
+    #[must_use]
+    pub fn exact_floats(mut self) -> ShaderTest<'a> {
+        self.last.options.has_exact_floats = true;
+        self
+    }
+
     /// Sets the number of schedules, which are all tried [default: a few, more for small grids].
     #[must_use]
     pub fn schedules(mut self, schedules: u64) -> ShaderTest<'a> {

@@ -287,3 +287,19 @@ fn a_device_that_differs_is_an_error_with_both_values() {
     let missing = missing.on(TestDevice::named("no-such-device").program(binary())).run();
     assert!(missing.unwrap_err().to_string().contains("no-such-device"));
 }
+
+/// A sum without rounding is the same on every device; quotients may differ.
+#[test]
+fn exact_floats_are_those_of_every_device() {
+    let text = |operation: &str| {
+        format!(
+            "@group(0) @binding(0) var<storage, read_write> data: array<f32>;
+@compute @workgroup_size(2) fn main(@builtin(local_invocation_index) i: u32) {{ data[i] = data[i] {operation}; }}"
+        )
+    };
+    let mut data = [0.5_f32, 3.0];
+    ShaderTest::source("sum.wgsl", &text("+ 0.25")).exact_floats().bind(0, 0, &mut data).run().unwrap();
+    assert_eq!(data, [0.75, 3.25]);
+    let open = ShaderTest::source("quotient.wgsl", &text("/ 3.0")).exact_floats().bind(0, 0, &mut data).run();
+    assert!(matches!(open, Err(ShaderTestError::Unknown { byte: 0, .. })), "{open:?}");
+}
