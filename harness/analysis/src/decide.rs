@@ -596,7 +596,10 @@ fn decide_by_walk_and_model(
         (verdict, findings, None, false);
     report.limits.clear();
     report.exceeded.clear();
-    report.model =
-        Some(DecidingModel { name: model.name().to_owned(), invocations: lifted.invocations.len() });
+    report.model = Some(DecidingModel {
+        name: model.name().to_owned(),
+        invocations: lifted.invocations.len(),
+        executions: answer.consistent_executions,
+    });
     Ok(report)
 }

@@ -113,6 +113,7 @@ fn race_coverage(report: &GridReport) -> RaceCoverage {
             steps: report.steps,
             reason,
             model: model.map(|model| model.name.clone()),
+            executions: model.map(|model| model.executions).filter(|count| *count > 0),
         }),
         engine: Some(if model.is_some() { RaceWitness::Model } else { RaceWitness::Walk }),
         limits: report.limits.iter().cloned().map(coverage_limit).collect(),

@@ -331,6 +331,8 @@ pub struct DecidingModel {
     pub name: String,
     /// Number of invocations in the litmus test.
     pub invocations: usize,
+    /// Number of executions that the model allows; 0 if they were not counted.
+    pub executions: u64,
 }
 
 /// A finding by kind and instructions, for comparing walks.

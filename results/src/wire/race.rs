@@ -215,6 +215,9 @@ pub struct CoveredSchedules {
     pub reason: Option<ScheduleReason>,
     /// The model that allows the covered executions; null if a walk explored schedules.
     pub model: Option<String>,
+    /// Number of the executions that the model allows; null if they were not counted.
+    #[serde(default)]
+    pub executions: Option<u64>,
 }
 
 /// Why schedules differ.

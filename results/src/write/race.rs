@@ -157,10 +157,13 @@ pub fn describe_coverage(line: &RaceLine) -> Option<String> {
         text += &format!(" (chosen by the tool: {})", all.join("; "));
     }
     text += &match &schedules.model {
-        Some(model) => format!(
-            ", {} invocations, every execution that `{model}` allows without values out of thin air",
-            grid.invocations
-        ),
+        Some(model) => {
+            let count = schedules.executions.map_or(String::new(), |count| format!(" ({count})"));
+            format!(
+                ", {} invocations, every execution{count} that `{model}` allows without values out of thin air",
+                grid.invocations
+            )
+        }
         None => {
             let invocations = describe_invocations(grid, line.subgroup_size);
             format!(", {invocations}, loops not bounded, {}", describe_schedules(schedules))
