@@ -241,6 +241,8 @@ class Arrays(unittest.TestCase):
             ({"grid": "4"}, ValueError, "grid: expected one to three positive numbers"),
             ({"grid": None}, ValueError, "grid: expected one to three positive numbers"),
             ({"grid": 2**31}, vk_litmus.InputError, "grid: 2147483648 is too large to run whole; expected a smaller one"),
+            ({"subgroup_size": 3}, vk_litmus.InputError, "invalid value '3' for subgroup_size: expected a power of two up to 128$"),
+            ({"entry": "none"}, vk_litmus.InputError, "^shader.spvasm: no entry point `none`"),
             ({"language": 3}, TypeError, "language: expected str or NoneType, got int"),
             ({"ulps": "1"}, TypeError, "ulps: expected int, got str"),
             ({"buffers": {0: bytearray(16)}}, ValueError, "buffers: expected names of buffers or 'SET.BINDING', got 0"),

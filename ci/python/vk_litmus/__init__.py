@@ -21,6 +21,7 @@ import json
 import numbers
 import operator
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -391,7 +392,11 @@ def run_shader(
             path.write_bytes(_push_bytes(push))
             words["push"] = path
         words["device"] = device
-        ran = _execute("race", [file], {**words, **options})
+        try:
+            ran = _execute("race", [file], {**words, **options})
+        except ProgramError as error:
+            raise type(error)(_as_arguments(str(error), folder), error.code) from None
+    ran.stdout, ran.stderr = _as_arguments(ran.stdout, folder), _as_arguments(ran.stderr, folder)
     answers = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
     if len(answers) != 1:
         names = ", ".join(str(one.get("entry")) for one in answers)
@@ -432,6 +437,12 @@ def run_shader(
                 index, walk, other = differing
                 difference = f"buffers[{name!r}], element {index}: {other} on {device}; expected {walk}, which the walk computes"
     return ShaderResult(verdict, final, findings, raw.get("order_dependent"), difference, seed, raw)
+
+
+def _as_arguments(text: str, folder: str) -> str:
+    """Returns a text of the program with the names of arguments in place of options, and of files in place of temporary ones."""
+    text = text.replace(folder + os.sep, "").split("\n\nFor more information, try")[0]
+    return re.sub(r"'--([a-z-]+)[^'\n]*'", lambda option: option[1].replace("-", "_"), text)
 
 
 def _grid(grid: Any) -> List[int]:

@@ -321,6 +321,9 @@ fn absent_addresses(module: &SpirvModule, options: &AnalysisOptions) -> Result<V
     };
     let absent = options.addresses.iter().filter(|address| !exists(&address.at));
     Ok(absent
-        .map(|address| format!("an address at {}, where the kernel has no variable", address.at))
+        .map(|address| {
+            let expected = "expected a member of the push constants, or of a buffer with a set and binding";
+            format!("an address at {}, where the kernel has no variable; {expected}", address.at)
+        })
         .collect())
 }

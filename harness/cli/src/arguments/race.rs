@@ -72,7 +72,7 @@ pub struct Race {
     /// Also exit with 1 if a shader is right in its language but the module of the compiler is undefined.
     #[arg(long, hide_short_help = true)]
     pub strict_compiler: bool,
-    /// Add the final contents of buffers, in hexadecimal, to `--format json`.
+    /// Add the final contents of buffers, in hexadecimal, to `--format json`, without a proof.
     #[arg(long, hide_short_help = true)]
     pub contents: bool,
     /// With --contents, add those that one dispatch leaves on a device.

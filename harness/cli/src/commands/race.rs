@@ -86,6 +86,9 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
     }
     if arguments.prove {
         detector = detector.require_proofs();
+    } else if arguments.contents {
+        // They are those of these inputs.
+        detector = detector.skip_proofs();
     }
     if let Some(solver) = &arguments.solver {
         detector = detector.smt_solver(solver).map_err(program::into_failure)?;
