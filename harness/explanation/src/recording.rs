@@ -81,7 +81,12 @@ pub fn render(answers: &RecordingPage<'_>, command: &str) -> String {
         verdicts.dedup();
         let cells = [
             kind.kind.to_string(),
-            format!("`{}` in kinds/{}/module.spv", kind.entry, kind.kind),
+            format!(
+                "`{}`{} in kinds/{}/module.spv",
+                kind.entry,
+                kind.name.as_ref().map_or(String::new(), |name| format!(" of {name}")),
+                kind.kind
+            ),
             kind.dispatches.to_string(),
             kind.label.clone().unwrap_or_default(),
             verdicts.join(", "),

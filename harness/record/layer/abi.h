@@ -5,7 +5,7 @@ enum { SAMPLER, IMAGE_AND_SAMPLER, SAMPLED_IMAGE, STORAGE_IMAGE, UNIFORM_TEXELS,
 enum { MODULE_INFO = 16, SEMAPHORE_TYPE = 1000207002, TIMELINE_VALUES = 1000207003, SUBGROUP_SIZE_INFO = 1000225001, SUBGROUP_PROPERTIES = 1000094000,
        PROPERTIES2 = 1000059001 };
 enum { INLINE_UNIFORM_BLOCK = 1000138000, INLINE_UNIFORM_WRITE = 1000138002, MEMORY_BARRIER2 = 1000314000, ATTACHMENT_BEGIN_INFO = 1000108003 };
-enum { GRAPHICS_POINT = 0, COMPUTE_POINT = 1, POINT_COUNT = 2, COMPUTE_STAGE = 0x20 };
+enum { GRAPHICS_POINT = 0, COMPUTE_POINT = 1, POINT_COUNT = 2, COMPUTE_STAGE = 0x20, GRAPHICS_STAGES = 0x1f };
 static const uint64_t WHOLE_SIZE = ~(uint64_t)0;
 /* Pipeline stages and accesses of the barriers around a copy of contents. */
 enum { STAGE_TRANSFER = 0x1000, STAGE_ALL = 0x10000, READ_TRANSFER = 0x800, WRITE_TRANSFER = 0x1000, WRITE_HOST = 0x4000, READ_ANY = 0x8000,
@@ -241,6 +241,37 @@ typedef struct PresentInfo {
     const uint32_t *indices;
     int32_t *results;
 } PresentInfo;
+
+typedef struct DescriptorGetInfo {
+    int32_t type;
+    const void *next;
+    int32_t kind;
+    const void *data;
+} DescriptorGetInfo;
+
+typedef struct DescriptorAddress {
+    int32_t type;
+    const void *next;
+    uint64_t address, range;
+    int32_t format;
+} DescriptorAddress;
+
+typedef struct DescriptorBufferBinding {
+    int32_t type;
+    const void *next;
+    uint64_t address;
+    uint32_t usage;
+} DescriptorBufferBinding;
+
+typedef struct DescriptorBufferOffsets {
+    int32_t type;
+    const void *next;
+    uint32_t stages;
+    uint64_t layout;
+    uint32_t first, count;
+    const uint32_t *indices;
+    const uint64_t *offsets;
+} DescriptorBufferOffsets;
 
 typedef struct SamplerInfo {
     int32_t type;

@@ -175,8 +175,12 @@ static Function find_layer_function(const char *name);
 static Function layer_vkGetDeviceProcAddr(Handle device, const char *name) {
     Function found = find_layer_function(name);
     Function next = next_function(device, name);
+#ifdef LAYER_PROVIDES_FUNCTIONS
+    return found ? found : next;
+#else
     /* If the driver lacks the function, so does the layer. */
     return found && next ? found : next;
+#endif
 }
 
 static Function layer_vkGetInstanceProcAddr(Handle instance, const char *name) {

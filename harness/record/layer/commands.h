@@ -5,10 +5,12 @@ static void destroy_fence(Commands *commands);
 
 static void forget_pushed_set(BindPoint *point, uint32_t number) {
     DescriptorSet *set = point->pushed_sets[number];
+    point->pushed_sets[number] = NULL;
+    /* A range of a descriptor buffer is shared. */
+    if (set && set->address) return;
     for (uint32_t i = 0; set && i < set->count; i++) free(set->descriptors[i].block.data);
     if (set) free(set->descriptors);
     free(set);
-    point->pushed_sets[number] = NULL;
 }
 
 /* Ends the use of recorded commands, which the program may change now: their submissions have ended. */
@@ -175,6 +177,7 @@ static DescriptorSet *pushed_set(Handle handle, int32_t point, uint64_t layout, 
     Commands *commands = find_commands(handle);
     if (!commands || number >= MAX_SETS || point >= POINT_COUNT) return NULL;
     DescriptorSet **set = &commands->points[point].pushed_sets[number];
+    if (*set && (*set)->address) forget_pushed_set(&commands->points[point], number);
     if (!*set) *set = allocate(sizeof **set);
     const PipelineLayout *known = find_object(PIPELINE_LAYOUTS, layout);
     if (known && number < known->set_count && !(*set)->layout) {
@@ -343,11 +346,6 @@ static void layer_vkCmdEndDebugUtilsLabelEXT(Handle handle) {
     WITH_COMMANDS(ADD_COMMAND(commands, "{\"op\":\"end-label\"}"););
 }
 
-static void layer_vkCmdBindDescriptorBuffersEXT(Handle handle, uint32_t count, const void *infos) {
-    CALL_NEXT(handle, void, vkCmdBindDescriptorBuffersEXT, (Handle, uint32_t, const void *))(handle, count, infos);
-    WITH_COMMANDS(commands->has_descriptor_buffers = true;);
-}
-
 /* Shader objects replace a pipeline that is bound. */
 static void layer_vkCmdBindShadersEXT(Handle handle, uint32_t count, const void *stages, const void *shaders) {
     CALL_NEXT(handle, void, vkCmdBindShadersEXT, (Handle, uint32_t, const void *, const void *))(handle, count, stages, shaders);
@@ -362,5 +360,5 @@ static void layer_vkCmdBindShadersEXT(Handle handle, uint32_t count, const void 
     LAYER_FUNCTION(vkCmdPushDescriptorSetWithTemplateKHR) LAYER_FUNCTION(vkCmdPushConstants) LAYER_FUNCTION(vkCmdPipelineBarrier) \
     LAYER_FUNCTION(vkCmdPipelineBarrier2) LAYER_FUNCTION(vkCmdPipelineBarrier2KHR) LAYER_FUNCTION(vkCmdWaitEvents) \
     LAYER_FUNCTION(vkCmdWaitEvents2) LAYER_FUNCTION(vkCmdWaitEvents2KHR) LAYER_FUNCTION(vkCmdBeginDebugUtilsLabelEXT) \
-    LAYER_FUNCTION(vkCmdEndDebugUtilsLabelEXT) LAYER_FUNCTION(vkCmdBindDescriptorBuffersEXT) LAYER_FUNCTION(vkCmdBindShadersEXT) \
+    LAYER_FUNCTION(vkCmdEndDebugUtilsLabelEXT) LAYER_FUNCTION(vkCmdBindShadersEXT) \
     LAYER_FUNCTION(vkCmdSetEvent) LAYER_FUNCTION(vkCmdSetEvent2) LAYER_FUNCTION(vkCmdSetEvent2KHR)

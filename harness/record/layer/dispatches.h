@@ -23,7 +23,7 @@ static uint64_t add_late_uses(Commands *commands, const BindPoint *point, uint32
     uint64_t use = 0;
     for (uint32_t number = 0; number < set_count; number++) {
         const DescriptorSet *set = bound_set(point, number);
-        if (!set || !set->layout || !set->layout->is_updated_late) continue;
+        if (!set || !set->layout || !(set->layout->is_updated_late || set->address)) continue;
         if (!use) use = ++last_id;
         add_late_use(commands, (LateUse){ set, use, set->updates });
     }
@@ -291,24 +291,22 @@ static void add_address_buffers(Inputs *inputs) {
         uint64_t word;
         memcpy(&word, commands->push + at, sizeof word);
         if (!commands->is_pushed[at] || !commands->is_pushed[at + 7] || !word) continue;
-        for (const Buffer *buffer = addressed; buffer; buffer = buffer->next) {
-            if (word < buffer->address || word - buffer->address >= buffer->size) continue;
-            uint64_t offset = word - buffer->address, size = buffer->size - offset;
-            append(&inputs->resources, "%s{\"push\":%u,\"reads\":%" PRIu64 ",\"may_write\":true,\"buffer\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"size\":%" PRIu64 "}",
-                   inputs->resources.length ? "," : "", at, SYNC_STORAGE_READ, buffer->id, offset, size);
-            if (!inputs->capture) break;
-            Readback *readback = add_readback(inputs, size);
-            if (!readback) {
-                add_missing(inputs, false, "buffer behind push@%u", at);
-                break;
-            }
-            Text lines = { 0 };
-            append(&lines, "at = \"push@%u\"\n", at);
-            snprintf(readback->table, sizeof readback->table, "[address.\"push%u\"]", at);
-            readback->lines = lines.data;
-            copy_buffer(commands->handle, readback, buffer->handle, offset);
-            break;
+        const Buffer *buffer = find_addressed(word);
+        if (!buffer) continue;
+        uint64_t offset = word - buffer->address, size = buffer->size - offset;
+        append(&inputs->resources, "%s{\"push\":%u,\"reads\":%" PRIu64 ",\"may_write\":true,\"buffer\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"size\":%" PRIu64 "}",
+               inputs->resources.length ? "," : "", at, SYNC_STORAGE_READ, buffer->id, offset, size);
+        if (!inputs->capture) continue;
+        Readback *readback = add_readback(inputs, size);
+        if (!readback) {
+            add_missing(inputs, false, "buffer behind push@%u", at);
+            continue;
         }
+        Text lines = { 0 };
+        append(&lines, "at = \"push@%u\"\n", at);
+        snprintf(readback->table, sizeof readback->table, "[address.\"push%u\"]", at);
+        readback->lines = lines.data;
+        copy_buffer(commands->handle, readback, buffer->handle, offset);
     }
 }
 
@@ -431,6 +429,11 @@ static uint64_t find_kind(const Commands *commands, const uint32_t grid[3]) {
     append(&line, "{\"event\":\"kind\",\"kind\":%" PRIu64 ",\"hash\":\"%016" PRIx64 "\",\"module\":\"%016" PRIx64 "\",\"entry\":", kind, hash,
            point->pipeline->code.hash);
     append_string(&line, point->pipeline->entry);
+    const char *name = point->pipeline->name ? point->pipeline->name : point->pipeline->code.name;
+    if (name) {
+        append(&line, ",\"name\":");
+        append_string(&line, name);
+    }
     append(&line, ",\"subgroup_size\":%u}", point->pipeline->subgroup_size);
     write_line(&line);
     return kind;
@@ -449,11 +452,11 @@ static void record_dispatch(Handle handle, const uint32_t grid[3], uint64_t indi
         UNLOCK;
         return;
     }
+    read_descriptor_buffers(commands, point);
     uint64_t kind = find_kind(commands, grid), variant = find_variant(commands);
     Inputs inputs = { .commands = commands, .capture = begin_capture(commands, kind, variant) };
     if (inputs.capture && grid) memcpy(inputs.capture->grid, grid, sizeof inputs.capture->grid);
     if (note) add_missing(&inputs, false, "%s", note);
-    if (commands->has_descriptor_buffers) add_missing(&inputs, false, "descriptor buffers");
     if (commands->is_conditional) add_missing(&inputs, false, "the condition of conditional rendering");
     typedef void (*Barrier)(Handle, uint32_t, uint32_t, uint32_t, uint32_t, const void *, uint32_t, const void *, uint32_t, const void *);
     Barrier barriers = (Barrier)next_function(handle, "vkCmdPipelineBarrier");
@@ -466,6 +469,7 @@ static void record_dispatch(Handle handle, const uint32_t grid[3], uint64_t indi
     }
     for (uint32_t number = 0; number < point->pipeline->set_count; number++) {
         const DescriptorSet *set = bound_set(point, number);
+        if (set && set->is_unread) add_missing(&inputs, false, "descriptors of set %u: their buffer is not mapped, or their bytes are copies", number);
         if (set && set->is_cut) add_missing(&inputs, false, "large arrays of set %u", number);
         for (uint32_t i = 0; set && i < set->count; i++) {
             const Descriptor *descriptor = &set->descriptors[i];

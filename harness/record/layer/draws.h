@@ -345,12 +345,13 @@ static void add_draw(Handle handle, const char *what, Draw draw) {
     Commands *commands = find_commands(handle);
     if (commands) {
         const BindPoint *point = &commands->points[GRAPHICS_POINT];
+        read_descriptor_buffers(commands, point);
         const Pipeline *pipeline = point->pipeline;
-        const char *unknown = commands->has_descriptor_buffers ? UNKNOWN_ACCESSES("descriptor buffers are not recorded")
-            : !pipeline || !pipeline->stages ? UNKNOWN_ACCESSES("its shaders are not recorded: shader objects or a pipeline of libraries") : NULL;
+        const char *unknown = !pipeline || !pipeline->stages ? UNKNOWN_ACCESSES("its shaders are not recorded: shader objects or a pipeline of libraries") : NULL;
         uint32_t stages = pipeline && pipeline->stages ? pipeline->stages : 0x1f, set_count = pipeline ? pipeline->set_count : MAX_SETS;
         for (uint32_t number = 0; number < set_count; number++) {
             const DescriptorSet *set = bound_set(point, number);
+            if (!unknown && set && set->is_unread) unknown = UNKNOWN_ACCESSES("its descriptor buffer is not mapped, or has bytes of copies");
             if (!unknown && set && set->is_cut) unknown = UNKNOWN_ACCESSES("arrays of this many descriptors are not recorded");
         }
         Text state = { 0 };

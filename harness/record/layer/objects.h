@@ -62,6 +62,7 @@ typedef struct Bytes {
     size_t size;
     unsigned char *data;
     uint64_t hash;
+    char *name; /* The name of a module, or NULL. */
 } Bytes;
 
 /* A shader of a graphics pipeline, whose code is in a file named by its hash. */
@@ -73,7 +74,7 @@ typedef struct Shader {
 
 typedef struct Pipeline {
     Bytes code;
-    char *entry, *constants; /* The constants as an inline table of TOML. */
+    char *entry, *constants, *name; /* The constants as an inline table of TOML; the name, or NULL. */
     uint32_t subgroup_size, push_size, set_count;
     /* Of a graphics pipeline: its stages, 0 if some are not known, its shaders, and its vertex input, which may be dynamic state. */
     uint32_t stages, shader_count, binding_count, attribute_count;
@@ -85,6 +86,7 @@ typedef struct Pipeline {
 } Pipeline;
 
 typedef struct SetLayout {
+    uint64_t handle;
     uint32_t count;
     LayoutBinding *bindings;
     bool is_updated_late; /* Descriptors may change between the recording of a dispatch and its submission. */
@@ -105,6 +107,8 @@ typedef struct DescriptorSet {
     Descriptor *descriptors;
     bool is_cut; /* Elements of large arrays are not stored. */
     uint64_t updates;
+    uint64_t address, size; /* Of a range of a descriptor buffer, else 0. */
+    bool is_unread;         /* The range, or a descriptor in it, is not known. */
 } DescriptorSet;
 
 typedef struct PipelineLayout {
@@ -151,7 +155,7 @@ typedef struct Identity {
     bool is_timeline;
 } Identity;
 
-enum { MODULES, LAYOUTS, PIPELINE_LAYOUTS, BUFFER_VIEWS, RENDER_PASSES, FRAMEBUFFERS, SWAPCHAINS, MAPPINGS, DESCRIPTOR_SETS, TEMPLATES, PIPELINES, BUFFERS, IMAGES, VIEWS, SAMPLERS, COMMANDS, POOLS, MEMORIES, QUEUES, FENCES,
+enum { MODULES, LAYOUTS, PIPELINE_LAYOUTS, BUFFER_VIEWS, RENDER_PASSES, FRAMEBUFFERS, SWAPCHAINS, MAPPINGS, DESCRIPTOR_SETS, DESCRIPTOR_RANGES, DESCRIPTOR_BYTES, TEMPLATES, PIPELINES, BUFFERS, IMAGES, VIEWS, SAMPLERS, COMMANDS, POOLS, MEMORIES, QUEUES, FENCES,
        SEMAPHORES, EVENTS };
 typedef struct Object {
     uint64_t key;

@@ -2,7 +2,7 @@
 
 static Bytes *copy_code(const ModuleInfo *info) {
     Bytes *code = allocate(sizeof *code);
-    *code = (Bytes){ info->size, duplicate(info->code, info->size), hash_bytes(0xcbf29ce484222325, info->code, info->size) };
+    *code = (Bytes){ info->size, duplicate(info->code, info->size), hash_bytes(0xcbf29ce484222325, info->code, info->size), NULL };
     return code;
 }
 
@@ -177,7 +177,7 @@ static Result layer_vkCreateDescriptorSetLayout(Handle device, const LayoutInfo 
     if (result != SUCCESS) return result;
     SetLayout *layout = allocate(sizeof *layout);
     enum { UPDATE_AFTER_BIND_POOL = 2 };
-    *layout = (SetLayout){ info->count, duplicate(info->bindings, info->count * sizeof *info->bindings), (info->flags & UPDATE_AFTER_BIND_POOL) != 0 };
+    *layout = (SetLayout){ *created, info->count, duplicate(info->bindings, info->count * sizeof *info->bindings), (info->flags & UPDATE_AFTER_BIND_POOL) != 0 };
     for (uint32_t i = 0; i < info->count; i++) {
         LayoutBinding *binding = &layout->bindings[i];
         bool has_samplers = binding->samplers && binding->type <= IMAGE_AND_SAMPLER;

@@ -55,7 +55,7 @@ static uint64_t write_commands(const Text *list, const LateUse *late_uses, uint3
     Text line = { 0 };
     append(&line, "{\"event\":\"commands\",\"commands\":%" PRIu64 ",\"list\":[%s],\"updated\":[", id, list->data ? list->data : "");
     for (uint32_t i = 0; i < late_use_count; i++)
-        if (late_uses[i].set->updates != late_uses[i].updates) append(&line, "%s%" PRIu64, line.data[line.length - 1] == '[' ? "" : ",", late_uses[i].use);
+        if (set_updates(late_uses[i].set) != late_uses[i].updates) append(&line, "%s%" PRIu64, line.data[line.length - 1] == '[' ? "" : ",", late_uses[i].use);
     append(&line, "]}");
     write_line(&line);
     return id;
@@ -66,7 +66,7 @@ static uint64_t commands_id(Handle handle) {
     Commands *commands = find_commands(handle);
     if (!commands) return 0;
     uint64_t updates = 0;
-    for (uint32_t i = 0; i < commands->late_use_count; i++) updates += commands->late_uses[i].set->updates;
+    for (uint32_t i = 0; i < commands->late_use_count; i++) updates += set_updates(commands->late_uses[i].set);
     if (commands->id && commands->late_updates == updates) return commands->id;
     commands->late_updates = updates;
     return commands->id = write_commands(&commands->list, commands->late_uses, commands->late_use_count);
@@ -384,8 +384,12 @@ TIMELINE(vkWaitSemaphores, vkGetSemaphoreCounterValue, vkSignalSemaphore)
 TIMELINE(vkWaitSemaphoresKHR, vkGetSemaphoreCounterValueKHR, vkSignalSemaphoreKHR)
 
 static Result layer_vkSetDebugUtilsObjectNameEXT(Handle device, const NameInfo *info) {
-    enum { NAME_COMMANDS = 6, NAME_QUEUE = 4, NAME_BUFFER = 9, NAME_IMAGE = 10 };
+    enum { NAME_QUEUE = 4, NAME_BUFFER = 9, NAME_IMAGE = 10, NAME_MODULE = 15, NAME_PIPELINE = 19 };
     LOCK;
+    Pipeline *pipeline = info->kind == NAME_PIPELINE ? find_object(PIPELINES, info->object) : NULL;
+    Bytes *module = info->kind == NAME_MODULE ? find_object(MODULES, info->object) : NULL;
+    char **named = pipeline ? &pipeline->name : module ? &module->name : NULL;
+    if (named && info->name && *info->name) *named = duplicate(info->name, strlen(info->name) + 1);
     uint64_t id = info->kind == NAME_BUFFER ? buffer_id(info->object) : info->kind == NAME_IMAGE ? image_id(info->object)
         : info->kind == NAME_QUEUE ? object_id(QUEUES, info->object) : 0;
     if (id && info->name) {

@@ -9,7 +9,7 @@
  * the submission has ended: at the next call that could use the command buffer again, submits or has waited. The layer itself waits for
  * nothing, so contents of the last submissions are lost if the program ends without any such call.
  *
- * Of draws, and of dispatches from descriptor buffers or shader objects, the journal has what they may access, or that this is not known. */
+ * Of draws, and of dispatches from shader objects, the journal has what they may access, or that this is not known. */
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -35,7 +35,7 @@
 #include "contents.h"
 
 enum { INPUT_READ = 0x10 };
-enum { MAX_SETS = 32, MAX_PUSH_BYTES = 256, MAX_VERTEX_BUFFERS = 16, MAX_WATCHED_BYTES = 1 << 26 };
+enum { MAX_DESCRIPTOR_BUFFERS = 32, MAX_SETS = 32, MAX_PUSH_BYTES = 256, MAX_VERTEX_BUFFERS = 16, MAX_WATCHED_BYTES = 1 << 26 };
 
 typedef struct BoundBuffer {
     uint64_t buffer, offset;
@@ -60,7 +60,8 @@ typedef struct Commands {
     BindPoint points[POINT_COUNT];
     unsigned char push[MAX_PUSH_BYTES];
     bool is_pushed[MAX_PUSH_BYTES];
-    bool has_descriptor_buffers, is_conditional;
+    uint64_t descriptor_buffers[MAX_DESCRIPTOR_BUFFERS]; /* Addresses. */
+    bool is_conditional;
     int32_t index_type;
     BoundBuffer vertices[MAX_VERTEX_BUFFERS], indices;
     const struct RenderPass *pass;
@@ -117,9 +118,14 @@ static Commands *find_commands(Handle handle) { return find_object(COMMANDS, (ui
 
 #include "transfers.h"
 
+static void read_descriptor_buffers(const Commands *commands, const BindPoint *point);
+static uint64_t set_updates(const DescriptorSet *set);
+
 #include "dispatches.h"
 
 #include "commands.h"
+
+#include "descriptor_buffers.h"
 
 #include "draws.h"
 
@@ -136,6 +142,16 @@ static Result layer_vkCreateInstance(const void *info, const void *allocator, Ha
     return result;
 }
 
+static bool has_synchronization2(const DeviceInfo *info) {
+    enum { FEATURES_1_3 = 53, SYNCHRONIZATION2 = 1000314007 };
+    const struct { int32_t type; const void *next; uint32_t before[9], synchronization2; } *at;
+    for (const Header *next = info->next; next; next = next->next) {
+        at = (const void *)next;
+        if ((next->type == FEATURES_1_3 && at->synchronization2) || (next->type == SYNCHRONIZATION2 && at->before[0])) return true;
+    }
+    return false;
+}
+
 static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, const void *allocator, Handle *created) {
     Result result = create_device(physical, info, allocator, created);
     if (result != SUCCESS) return result;
@@ -146,7 +162,7 @@ static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, cons
     Text line = { 0 };
     append(&line, "{\"event\":\"device\",\"device\":%u,\"name\":", state->generation);
     append_string(&line, properties.name);
-    append(&line, "}");
+    append(&line, ",\"has_synchronization2\":%s}", has_synchronization2(info) ? "true" : "false");
     write_line(&line);
     UNLOCK;
     return result;
@@ -182,6 +198,7 @@ static Function find_layer_function(const char *name) {
     RESOURCE_FUNCTIONS
     DISPATCH_FUNCTIONS
     COMMAND_FUNCTIONS
+    DESCRIPTOR_BUFFER_FUNCTIONS
     TRANSFER_FUNCTIONS
     DRAW_FUNCTIONS
     QUEUE_FUNCTIONS

@@ -49,6 +49,13 @@ static void layer_vkDestroyBuffer(Handle device, uint64_t destroyed, const void 
     CALL_NEXT(device, void, vkDestroyBuffer, (Handle, uint64_t, const void *))(device, destroyed, allocator);
 }
 
+/* Returns the buffer that has an address, or NULL. */
+static const Buffer *find_addressed(uint64_t address) {
+    const Buffer *buffer = addressed;
+    while (buffer && (address < buffer->address || address - buffer->address >= buffer->size)) buffer = buffer->next;
+    return buffer;
+}
+
 #define RECORD_ADDRESS(name) \
     static uint64_t layer_##name(Handle device, const AddressInfo *info) { \
         uint64_t address = CALL_NEXT(device, uint64_t, name, (Handle, const AddressInfo *))(device, info); \

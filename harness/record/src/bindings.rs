@@ -74,14 +74,20 @@ impl MemoryBindings {
         self.aliases.get(&resource).into_iter().flatten().copied()
     }
 
-    /// Returns the buffers with bytes in ranges of a memory.
-    pub(crate) fn buffers_in(&self, memory: u64, ranges: &[ByteRange]) -> impl Iterator<Item = u64> {
-        let is_in = move |(buffer, (location, start)): (&u64, &(Location, u64))| {
+    /// Returns the buffers, and the images that share memory with others, with bytes in ranges of a memory.
+    pub(crate) fn resources_in(&self, memory: u64, ranges: &[ByteRange]) -> impl Iterator<Item = ResourceId> {
+        let buffers = self.buffers.iter().map(|(buffer, (location, start))| {
             let end = start.saturating_add(self.sizes.get(buffer).copied().unwrap_or(u64::MAX));
-            let overlaps = |range: &ByteRange| range.0 < end && *start < range.1;
-            (*location == Location::Memory(memory) && ranges.iter().any(overlaps)).then_some(*buffer)
+            (ResourceId::Buffer(*buffer), *location, (*start, end))
+        });
+        let images = self.aliased_images.iter();
+        let images =
+            images.map(|(image, (of, range))| (ResourceId::Image(*image), Location::Memory(*of), *range));
+        let is_in = move |(id, location, (start, end)): (ResourceId, Location, ByteRange)| {
+            let overlaps = |range: &ByteRange| range.0 < end && start < range.1;
+            (location == Location::Memory(memory) && ranges.iter().any(overlaps)).then_some(id)
         };
-        self.buffers.iter().filter_map(is_in)
+        buffers.chain(images).filter_map(is_in)
     }
 
     /// Returns true if two resources of a dispatch share bytes.

@@ -54,10 +54,9 @@ pub fn content_versions(
                 }
                 Some(_) | None => {}
             },
+            // Of resources that share memory with these, those without the bytes keep their version.
             Step::HostWrite(memory, ranges) => {
-                written.extend(
-                    bindings.buffers_in(*memory, ranges).map(|buffer| Some(ResourceId::Buffer(buffer))),
-                );
+                last.extend(bindings.resources_in(*memory, ranges).map(|resource| (resource, number + 1)));
             }
             _ => {}
         }

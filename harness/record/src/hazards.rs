@@ -533,9 +533,10 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                 continue;
             }
             let missing = missing_order(*index, prior);
-            // An access that conflicts with the earlier one conflicts with this one too.
+            // An access that conflicts with the earlier one conflicts with this one too. If these two lack order, what follows this one
+            // lacks no other.
             let is_certain = !later.is_possible || earlier.is_possible;
-            if later.is_write && is_certain && missing.is_none() && start <= from && to <= end {
+            if later.is_write && is_certain && start <= from && to <= end {
                 replaced.push(*index);
             }
             let Some((conflict, missing)) = conflict_of(earlier.is_write, later.is_write).zip(missing) else {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::hazard::ResourceId;
 
 /// Pipeline stages and accesses of one scope of a barrier, as `VkPipelineStageFlags2` and `VkAccessFlags2`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 pub struct SyncScope(pub u64, pub u64);
 
 /// A wait for or a signal of a semaphore: its id, the stages, and the value (0 for binary semaphores).
@@ -33,6 +33,8 @@ pub enum Event {
         device: u64,
         /// Name of the physical device.
         name: String,
+        /// True if the program enabled `synchronization2`.
+        has_synchronization2: bool,
     },
     /// The program obtained a queue.
     Queue {
@@ -103,7 +105,7 @@ pub enum Event {
         /// Size in bytes.
         size: u64,
     },
-    /// The program named an object.
+    /// The program, or else a shader, named an object.
     Name {
         /// Id of the object.
         object: u64,
@@ -120,6 +122,8 @@ pub enum Event {
         module: String,
         /// Entry point.
         entry: String,
+        /// The name that the program gave the pipeline, or else the module.
+        name: Option<String>,
         /// Subgroup size.
         subgroup_size: u32,
     },
@@ -412,19 +416,14 @@ fn mark_updated_uses(event: &mut Event) {
     let Event::Commands { list, updated, .. } = event else { return };
     let what = "descriptors that were updated after the command had been recorded";
     for command in list {
-        match command {
-            Command::Dispatch { late_use: Some(late_use), missing, .. } if updated.contains(late_use) => {
+        if let Command::Dispatch { late_use: Some(late_use), missing, .. } = command {
+            if updated.contains(late_use) {
                 missing.push(MissingInput { what: what.to_owned(), place: None });
             }
-            Command::Other(draw) if draw.late_use.is_some_and(|late_use| updated.contains(&late_use)) => {
-                (draw.unknown, draw.shaders) = (Some(format!("not recorded: {what}")), None);
-            }
-            Command::Dispatch { .. }
-            | Command::Other(_)
-            | Command::SetEvent { .. }
-            | Command::Barrier { .. }
-            | Command::Label { .. }
-            | Command::EndLabel => {}
+        } else if let Command::Other(draw) = command
+            && draw.late_use.is_some_and(|late_use| updated.contains(&late_use))
+        {
+            (draw.unknown, draw.shaders) = (Some(format!("not recorded: {what}")), None);
         }
     }
 }

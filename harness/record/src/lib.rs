@@ -8,6 +8,7 @@
 //! The layer records the calls of the program, not its own: the copies and barriers that it adds to command buffers are not in the
 //! journal. The recorded run is more ordered than the program, so its contents are those of one possible run.
 
+pub mod barrier_groups;
 pub mod bindings;
 pub mod contents;
 pub mod hazard;

@@ -112,17 +112,8 @@ pub fn build_timeline(events: &[Event]) -> Timeline<'_> {
             Event::HostWrites { memory, ranges } => {
                 builder.timeline.steps.push(Step::HostWrite(*memory, ranges.clone()));
             }
-            Event::End
-            | Event::UncheckedMapping { .. }
-            | Event::Instance { .. }
-            | Event::Device { .. }
-            | Event::Memory { .. }
-            | Event::Buffer { .. }
-            | Event::Image { .. }
-            | Event::Bind { .. }
-            | Event::Name { .. }
-            | Event::Kind { .. }
-            | Event::Case { .. } => {}
+            // What creates, binds or names has no place in the order.
+            _ => {}
         }
     }
     builder.execute_ready(true);

@@ -68,7 +68,7 @@ pub struct RecordedResource {
     pub id: u64,
     /// `buffer` or `image`.
     pub kind: String,
-    /// The name that the program gave it.
+    /// The name that the program gave it, or else a shader.
     pub name: Option<String>,
     /// Size in bytes; null for images.
     pub size: Option<u64>,
@@ -101,6 +101,9 @@ pub struct RecordedKind {
     pub kind: u64,
     /// Entry point.
     pub entry: String,
+    /// The name that the program gave the pipeline or the module.
+    #[serde(default)]
+    pub name: Option<String>,
     /// Hash of the module.
     pub module: String,
     /// Executed dispatches.
@@ -147,6 +150,20 @@ pub struct HazardLine {
     pub is_possible: bool,
     /// Number of executions of the two command lists in this way.
     pub count: u64,
+    /// Other hazards that the same barrier orders.
+    #[serde(default)]
+    pub also: Vec<OtherHazard>,
+}
+
+/// A hazard that the barrier of another one orders, too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OtherHazard {
+    /// The accesses.
+    pub kind: HazardKind,
+    /// The earlier and the later command.
+    pub commands: Vec<HazardCommand>,
+    /// The name or the id of the resource.
+    pub resource: String,
 }
 
 closed_enum! {

@@ -6,6 +6,8 @@ use crate::wire::{
     HazardLine, JudgementLine, RaceLine, RecordingRecord, RedundantBarrierRecord, UnjudgedCommand,
 };
 
+/// Other hazards of a barrier that the text lists.
+const MAX_OTHERS: usize = 8;
 /// Different redundant barriers that the text lists.
 const MAX_BARRIERS: usize = 10;
 
@@ -26,6 +28,15 @@ pub fn format_hazard(line: &HazardLine) -> String {
     }
     if line.count > 1 {
         text += &format!("    {} pairs of such commands\n", line.count);
+    }
+    for other in line.also.iter().take(MAX_OTHERS) {
+        let commands: Vec<String> =
+            other.commands.iter().map(|one| format!("{} (command {})", one.what, one.index)).collect();
+        text +=
+            &format!("    also {}, {}: {}\n", other.kind.name(), other.resource, commands.join(", then "));
+    }
+    if line.also.len() > MAX_OTHERS {
+        text += &format!("    and {} others: --format json\n", line.also.len() - MAX_OTHERS);
     }
     text += &format!("    missing: {}\n    fix: between them, {}\n", line.missing, line.fix);
     text

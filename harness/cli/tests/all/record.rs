@@ -175,6 +175,7 @@ fn descriptors_of_each_kind_are_recorded_or_named() {
     let Some((_, host)) = build_host(folder.path(), "descriptors") else { return };
     let drivers = software_drivers();
     let table = std::fs::read_to_string(data("descriptors.tsv")).unwrap();
+    let Some(layer) = Layer::build_layer("descriptor_buffers") else { return };
     for row in table.lines().filter(|line| !line.starts_with('#')) {
         let [kind, contents, mode, expected] = row.split('\t').collect::<Vec<_>>()[..] else {
             panic!("{row}")
@@ -183,6 +184,10 @@ fn descriptors_of_each_kind_are_recorded_or_named() {
         let mut judged = 0;
         for driver in &drivers {
             let mut program = driver_program(&module, &host, driver, &[kind, contents]);
+            if kind.starts_with("descriptor-buffer") {
+                program.env("VK_LAYER_PATH", layer.folder());
+                program.env("VK_INSTANCE_LAYERS", "VK_LAYER_LITMUS_descriptor_buffers");
+            }
             if Ran::run(&mut program).code == UNSUPPORTED {
                 continue;
             }

@@ -6,17 +6,25 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ::record::hazard::ResourceId;
 use ::record::journal::{
     Command, DrawShader, Event, OtherCommand, ProcessJournal, RecordedAccess, read_journals,
 };
 use entry_point::{AnalysisOptions, inputs};
+use spirv_reader::GlobalVariable;
 use walk::{EntryAccesses, entry_accesses};
 
 use super::PROCESS_FOLDER;
 use crate::exit::Failure;
 
-/// The accesses of shaders, by the hash of their module and their entry point; `None` if the module cannot be read.
-type KnownShaders = BTreeMap<(String, String), Option<EntryAccesses>>;
+/// The accesses that a shader can make, and the names of its resources.
+struct KnownShader {
+    accesses: EntryAccesses,
+    names: BTreeMap<(u32, u32), String>,
+}
+
+/// Shaders by the hash of their module and their entry point; `None` if the module cannot be read.
+type KnownShaders = BTreeMap<(String, String), Option<KnownShader>>;
 
 /// Reads the journals of a recording, with the accesses that draws can have.
 ///
@@ -26,6 +34,7 @@ pub fn read_processes(recording: &Path) -> Result<Vec<ProcessJournal>, Failure> 
     let mut processes = read_journals(&recording.join(PROCESS_FOLDER)).map_err(Failure::input_error)?;
     for process in &mut processes {
         let (mut known, folder) = (KnownShaders::new(), process.folder.join("modules"));
+        let mut names: BTreeMap<u64, String> = BTreeMap::new();
         let kind_shader = |event: &Event| match event {
             Event::Kind { kind, module, entry, .. } => Some((*kind, (module.clone(), entry.clone()))),
             _ => None,
@@ -34,27 +43,30 @@ pub fn read_processes(recording: &Path) -> Result<Vec<ProcessJournal>, Failure> 
         for event in &mut process.events {
             let Event::Commands { list, .. } = event else { continue };
             for command in list {
-                match command {
-                    Command::Other(draw) => resolve_draw(&folder, &mut known, draw),
-                    Command::Dispatch { kind, missing, missing_contents, .. } => {
-                        let Some((module, entry)) = kinds.get(kind) else { continue };
-                        let declared = known_shader(&folder, &mut known, module, entry);
-                        let Some(declared) = declared.as_ref().map(|shader| &shader.resources) else {
-                            continue;
-                        };
-                        for inputs in [missing, missing_contents] {
-                            inputs.retain(|input| {
-                                input.place.is_none_or(|place| declared.contains_key(&place))
-                            });
+                if let Command::Other(draw) = command {
+                    resolve_draw(&folder, &mut known, draw);
+                } else if let Command::Dispatch { kind, missing, missing_contents, resources, .. } = command
+                    && let Some((module, entry)) = kinds.get(kind)
+                    && let Some(shader) = known_shader(&folder, &mut known, module, entry)
+                {
+                    for resource in resources {
+                        let place = resource.set.zip(resource.binding);
+                        if let Some(name) = place.and_then(|place| shader.names.get(&place))
+                            && let Some(ResourceId::Buffer(id) | ResourceId::Image(id)) = resource.id()
+                        {
+                            names.entry(id).or_insert_with(|| name.clone());
                         }
                     }
-                    Command::SetEvent { .. }
-                    | Command::Barrier { .. }
-                    | Command::Label { .. }
-                    | Command::EndLabel => {}
+                    let is_declared = |place| shader.accesses.resources.contains_key(&place);
+                    for inputs in [missing, missing_contents] {
+                        inputs.retain(|input| input.place.is_none_or(is_declared));
+                    }
                 }
             }
         }
+        // The names that the program gives come last, and count.
+        let names = names.into_iter().map(|(object, name)| Event::Name { object, name });
+        process.events.splice(0..0, names);
     }
     Ok(processes)
 }
@@ -65,7 +77,7 @@ fn resolve_draw(modules: &Path, known: &mut KnownShaders, draw: &mut OtherComman
         known_shader(modules, known, module, entry);
     }
     let by_stage = shaders.iter().map(|DrawShader(stage, module, entry)| {
-        Some((*stage, known.get(&(module.clone(), entry.clone()))?.as_ref()?))
+        Some((*stage, &known.get(&(module.clone(), entry.clone()))?.as_ref()?.accesses))
     });
     let Some(by_stage) = by_stage.collect::<Option<BTreeMap<u64, &EntryAccesses>>>() else {
         draw.unknown = Some("the module of a shader cannot be read".to_owned());
@@ -111,12 +123,18 @@ fn known_shader<'k>(
     known: &'k mut KnownShaders,
     module: &str,
     entry: &str,
-) -> &'k Option<EntryAccesses> {
+) -> &'k Option<KnownShader> {
     let read = || read_shader(&modules.join(format!("{module}.spv")), entry);
     known.entry((module.to_owned(), entry.to_owned())).or_insert_with(read)
 }
 
-fn read_shader(path: &Path, entry: &str) -> Option<EntryAccesses> {
+fn read_shader(path: &Path, entry: &str) -> Option<KnownShader> {
     let module = inputs::read_bound_module(&std::fs::read(path).ok()?, &AnalysisOptions::default()).ok()?;
-    entry_accesses(&module, entry)
+    let name = |(id, variable): (&u32, &GlobalVariable)| {
+        let name = module.variable_name(*id, variable.ty);
+        // A number is no name.
+        (!name.starts_with('%')).then_some((module.descriptor_of(*id)?, name))
+    };
+    let names = module.variables.iter().filter_map(name).collect();
+    Some(KnownShader { accesses: entry_accesses(&module, entry)?, names })
 }

@@ -1,69 +1,83 @@
 //! Hazards as lines of output.
 
-use ::record::hazard::{AccessSide, CommandHazard, Conflict, MissingOrder, ResourceId};
-use ::record::journal::{Command, ProcessJournal};
+use ::record::hazard::{CommandHazard, Conflict, MissingOrder};
+use ::record::journal::{Command, Event, ProcessJournal};
 use ::record::redundancy::RedundantBarrier;
 use ::record::timeline::Timeline;
-use results::wire::{HAZARD_SCHEMA, HazardCommand, HazardKind, HazardLine, RedundantBarrierRecord};
+use results::wire::{
+    HAZARD_SCHEMA, HazardCommand, HazardKind, HazardLine, OtherHazard, RedundantBarrierRecord,
+};
 
-use super::inventory::{describe_command, entry_of, resource_names};
-use super::masks::{ACCESSES, STAGES, name_of};
+use super::inventory::CommandNames;
+use super::masks::{ACCESSES, ALL_TRANSFER, STAGES, name_of};
 
 /// Converts a redundant barrier of a process.
 pub fn redundant_line(
-    process: &ProcessJournal,
+    process: u32,
+    names: &CommandNames<'_>,
     timeline: &Timeline<'_>,
     barrier: RedundantBarrier,
 ) -> RedundantBarrierRecord {
-    let executed = timeline.commands.get(barrier.command);
-    RedundantBarrierRecord {
-        process: process.process,
-        index: barrier.command as u64,
+    let HazardCommand { index, label, what } = hazard_command(names, timeline, barrier.command);
+    RedundantBarrierRecord { process, index, label, what, count: barrier.count }
+}
+
+fn hazard_command(names: &CommandNames<'_>, timeline: &Timeline<'_>, index: usize) -> HazardCommand {
+    let executed = timeline.commands.get(index);
+    HazardCommand {
+        index: index as u64,
         label: executed.and_then(|executed| executed.label).map(str::to_owned),
-        what: executed.map_or(String::new(), |executed| describe_command(executed.command, None)),
-        count: barrier.count,
+        what: executed.map_or(String::new(), |executed| names.describe_command(executed.command)),
     }
 }
 
-/// Converts a hazard of a process.
-pub fn hazard_line(process: &ProcessJournal, timeline: &Timeline<'_>, hazard: &CommandHazard) -> HazardLine {
-    let names = resource_names(&process.events);
-    let command = |index: usize| {
-        let executed = timeline.commands.get(index);
-        let what = executed.map_or(String::new(), |executed| {
-            describe_command(executed.command, entry_of(process, executed.command))
-        });
-        let label = executed.and_then(|executed| executed.label).map(str::to_owned);
-        HazardCommand { index: index as u64, label, what }
-    };
+/// Converts the hazards of a process that one barrier orders; `None` without any.
+pub fn hazard_line(
+    process: &ProcessJournal,
+    names: &CommandNames<'_>,
+    timeline: &Timeline<'_>,
+    group: &[CommandHazard],
+) -> Option<HazardLine> {
+    let (hazard, others) = group.split_first()?;
     let second = hazard.second.and_then(|second| timeline.commands.get(second));
     let transition = second.and_then(|executed| match executed.command {
         Command::Barrier { is_subpass: true, .. } => Some("a subpass dependency before the transition"),
         Command::Barrier { .. } => Some("the barrier of the transition"),
         _ => None,
     });
-    let (kind, id) = match hazard.resource {
-        ResourceId::Buffer(id) => ("buffer", id),
-        ResourceId::Image(id) => ("image", id),
+    let commands = |hazard: &CommandHazard| {
+        let all = std::iter::once(hazard.first).chain(hazard.second);
+        all.map(|index| hazard_command(names, timeline, index)).collect()
     };
-    let resource = names.get(&id).map_or(format!("{kind} {id}"), |name| format!("{kind} {name}"));
-    HazardLine {
+    let kind = |hazard: &CommandHazard| match hazard.conflict {
+        Conflict::WriteAfterWrite => HazardKind::WriteAfterWrite,
+        Conflict::ReadAfterWrite => HazardKind::ReadAfterWrite,
+        Conflict::WriteAfterRead => HazardKind::WriteAfterRead,
+        Conflict::Host => HazardKind::Host,
+    };
+    let resource = |hazard: &CommandHazard| names.describe_resource(hazard.resource);
+    let other = |hazard: &CommandHazard| OtherHazard {
+        kind: kind(hazard),
+        commands: commands(hazard),
+        resource: resource(hazard),
+    };
+    let is_new = |event: &Event| matches!(event, Event::Device { has_synchronization2: true, .. });
+    Some(HazardLine {
         schema: HAZARD_SCHEMA.to_owned(),
         process: process.process,
-        kind: match hazard.conflict {
-            Conflict::WriteAfterWrite => HazardKind::WriteAfterWrite,
-            Conflict::ReadAfterWrite => HazardKind::ReadAfterWrite,
-            Conflict::WriteAfterRead => HazardKind::WriteAfterRead,
-            Conflict::Host => HazardKind::Host,
-        },
-        commands: std::iter::once(hazard.first).chain(hazard.second).map(command).collect(),
-        resource,
+        kind: kind(hazard),
+        commands: commands(hazard),
+        resource: resource(hazard),
         bytes: hazard.bytes.map(|(from, to)| [from, to]),
         missing: describe_missing(hazard, transition.is_some()),
-        fix: barrier_code(hazard, transition),
+        fix: match hazard.is_on_one_queue(timeline) {
+            true => barrier_code(group, transition, process.events.iter().any(is_new)),
+            false => other_queue_fix(hazard),
+        },
         is_possible: hazard.is_possible,
         count: hazard.count,
-    }
+        also: others.iter().map(other).collect(),
+    })
 }
 
 fn describe_missing(hazard: &CommandHazard, is_transition: bool) -> String {
@@ -99,43 +113,80 @@ fn describe_missing(hazard: &CommandHazard, is_transition: bool) -> String {
     }
 }
 
-/// Returns the stage of the earlier command; a layout transition has none and is ordered by every stage.
-fn before_stage(hazard: &CommandHazard) -> u64 {
-    if hazard.before.stage == 0 { 1 << 16 } else { hazard.before.stage }
-}
-
-/// Returns the memory barrier between the commands, as C code.
-fn barrier_code(hazard: &CommandHazard, transition: Option<&str>) -> String {
-    if hazard.conflict == Conflict::Host {
-        return "wait for the command's fence before the host writes".to_owned();
-    }
+/// Returns what orders commands on two queues.
+fn other_queue_fix(hazard: &CommandHazard) -> String {
     if hazard.missing == MissingOrder::Ownership {
         return "one barrier on each queue, with .srcQueueFamilyIndex and .dstQueueFamilyIndex of both"
             .to_owned();
     }
-    let mask = |prefix: &str, name: &str| match name {
-        "NONE" => "0".to_owned(),
-        name => format!("VK_{prefix}_2_{name}_BIT"),
-    };
-    let side = |side: AccessSide, has_access: bool| {
-        let access = if has_access { name_of(&ACCESSES, side.access) } else { "NONE" };
-        (mask("PIPELINE_STAGE", name_of(&STAGES, side.stage)), mask("ACCESS", access))
-    };
-    let before = AccessSide { stage: before_stage(hazard), ..hazard.before };
-    if let Some(transition) = transition {
-        let (stage, access) = (name_of(&STAGES, before.stage), name_of(&ACCESSES, before.access));
-        let access = if access == "NONE" {
-            String::new()
-        } else {
-            format!(", .srcAccessMask |= VK_ACCESS_2_{access}_BIT")
-        };
-        return format!("in {transition}, .srcStageMask |= VK_PIPELINE_STAGE_2_{stage}_BIT{access}");
+    let stage = Masks { has_synchronization2: false }.stages(hazard.after.stage);
+    format!("a semaphore that the first submission signals and the second one waits for, at {stage}")
+}
+
+/// The names of masks in C, of `VkMemoryBarrier2` or of `vkCmdPipelineBarrier`.
+#[derive(Clone, Copy)]
+struct Masks {
+    has_synchronization2: bool,
+}
+
+impl Masks {
+    fn names(self, kind: &str, table: &[(u64, &'static str)], mask: u64) -> String {
+        let version = if self.has_synchronization2 { "_2" } else { "" };
+        let bits = table.iter().filter(|(bit, _)| mask & bit != 0);
+        let names: Vec<String> = bits.map(|(_, name)| format!("VK_{kind}{version}_{name}_BIT")).collect();
+        if names.is_empty() { "0".to_owned() } else { names.join(" | ") }
     }
-    // A write after a read needs execution order alone.
-    let has_access = hazard.conflict != Conflict::WriteAfterRead;
-    let ((from, from_access), (to, to_access)) = (side(before, has_access), side(hazard.after, has_access));
+
+    fn stages(self, mask: u64) -> String {
+        const TRANSFERS: u64 = 0xf << 32;
+        if self.has_synchronization2 || mask & (TRANSFERS | ALL_TRANSFER) == 0 {
+            return self.names("PIPELINE_STAGE", &STAGES, mask);
+        }
+        let old = self.names("PIPELINE_STAGE", &STAGES, mask & !TRANSFERS | ALL_TRANSFER);
+        old.replace("ALL_TRANSFER", "TRANSFER")
+    }
+
+    fn accesses(self, mask: u64) -> String {
+        const NEW: u64 = 7 << 32;
+        let old = |new: u64, old: u64| if mask & new == 0 { 0 } else { old };
+        let mask = match self.has_synchronization2 {
+            true => mask,
+            false => mask & !NEW | old(3 << 32, 1 << 5) | old(1 << 34, 1 << 6),
+        };
+        self.names("ACCESS", &ACCESSES, mask)
+    }
+}
+
+/// Returns the memory barrier between the commands of all hazards, as C code.
+fn barrier_code(group: &[CommandHazard], transition: Option<&str>, has_synchronization2: bool) -> String {
+    let masks = Masks { has_synchronization2 };
+    if group.iter().any(|hazard| hazard.conflict == Conflict::Host) {
+        return "wait for the command's fence before the host writes".to_owned();
+    }
+    // A layout transition has no stage and is ordered by every stage; a write after a read needs execution order alone.
+    let all = |part: &dyn Fn(&CommandHazard) -> u64| group.iter().map(part).fold(0, |all, part| all | part);
+    let has_access = |hazard: &CommandHazard| hazard.conflict != Conflict::WriteAfterRead;
+    let from =
+        masks.stages(all(&|hazard| if hazard.before.stage == 0 { 1 << 16 } else { hazard.before.stage }));
+    let from_access =
+        masks.accesses(all(&|hazard| if has_access(hazard) { hazard.before.access } else { 0 }));
+    if let Some(transition) = transition {
+        let access = match from_access.as_str() {
+            "0" => String::new(),
+            access => format!(", .srcAccessMask |= {access}"),
+        };
+        return format!("in {transition}, .srcStageMask |= {from}{access}");
+    }
+    let to = masks.stages(all(&|hazard| hazard.after.stage));
+    let to_access = masks.accesses(all(&|hazard| if has_access(hazard) { hazard.after.access } else { 0 }));
+    if has_synchronization2 {
+        return format!(
+            "VkMemoryBarrier2 barrier = {{ .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2, .srcStageMask = {from}, \
+             .srcAccessMask = {from_access}, .dstStageMask = {to}, .dstAccessMask = {to_access} }};"
+        );
+    }
     format!(
-        "VkMemoryBarrier2 barrier = {{ .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2, .srcStageMask = {from}, \
-         .srcAccessMask = {from_access}, .dstStageMask = {to}, .dstAccessMask = {to_access} }};"
+        "vkCmdPipelineBarrier(commands, {from}, {to}, 0, 1, &(VkMemoryBarrier){{ VK_STRUCTURE_TYPE_MEMORY_BARRIER, NULL, \
+         {from_access}, {to_access} }}, 0, NULL, 0, NULL);"
     )
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ::record::hazard::ResourceId;
 use ::record::journal::{Command, Event, ProcessJournal};
 use ::record::timeline::build_timeline;
 use results::wire::{
@@ -38,34 +39,75 @@ fn is_barrier(command: &Command) -> bool {
     layouts.is_none_or(|[old, new]| old == new)
 }
 
-/// Names a command in a few words.
-pub fn describe_command(command: &Command, entry: Option<&str>) -> String {
-    match command {
-        Command::Dispatch { grid: Some([x, y, z]), .. } => {
-            format!("dispatch of {x} × {y} × {z} workgroups of `{}`", entry.unwrap_or_default())
-        }
-        Command::Dispatch { grid: None, .. } => {
-            format!("indirect dispatch of `{}`", entry.unwrap_or_default())
-        }
-        Command::Other(other) => other.what.clone(),
-        Command::SetEvent { .. } => "signal of an event".to_owned(),
-        Command::Barrier { from, to, .. } if is_barrier(command) => {
-            format!("barrier from {} to {}", describe_scope(*from), describe_scope(*to))
-        }
-        Command::Barrier { is_subpass: true, .. } => "layout transition of a render pass".to_owned(),
-        Command::Barrier { .. } => "layout transition".to_owned(),
-        Command::Label { name } => format!("label {name}"),
-        Command::EndLabel => "end of a label".to_owned(),
-    }
+/// The digits of a module's hash that name it.
+const HASH_DIGITS: usize = 8;
+
+/// The names of the shaders and the resources of a process.
+pub struct CommandNames<'a> {
+    shaders: BTreeMap<u64, String>,
+    objects: BTreeMap<u64, &'a str>,
+    /// Numbers and sizes, for resources without a name.
+    sizes: BTreeMap<u64, String>,
 }
 
-/// Returns the entry point of a dispatch.
-pub fn entry_of<'a>(process: &'a ProcessJournal, command: &Command) -> Option<&'a str> {
-    let Command::Dispatch { kind: wanted, .. } = command else { return None };
-    process.events.iter().find_map(|event| match event {
-        Event::Kind { kind, entry, .. } if kind == wanted => Some(entry.as_str()),
-        _ => None,
-    })
+impl<'a> CommandNames<'a> {
+    /// Collects the names.
+    pub fn new(events: &'a [Event]) -> CommandNames<'a> {
+        let mut names =
+            CommandNames { shaders: BTreeMap::new(), objects: BTreeMap::new(), sizes: BTreeMap::new() };
+        for event in events {
+            match event {
+                Event::Kind { kind, entry, name, module, .. } => {
+                    let module = || format!("module {}", module.get(..HASH_DIGITS).unwrap_or(module));
+                    let name = name.clone().unwrap_or_else(module);
+                    names.shaders.insert(*kind, format!("`{entry}` of {name}"));
+                }
+                Event::Name { object, name } => _ = names.objects.insert(*object, name),
+                Event::Buffer { buffer, size, .. } => {
+                    names.sizes.insert(*buffer, format!("{buffer} of {size} bytes"));
+                }
+                Event::Image { image, size: [width, height, depth], .. } => {
+                    let depth = if *depth > 1 { format!(" × {depth}") } else { String::new() };
+                    names.sizes.insert(*image, format!("{image} of {width} × {height}{depth} texels"));
+                }
+                _ => {}
+            }
+        }
+        names
+    }
+
+    /// Names a command in a few words.
+    pub fn describe_command(&self, command: &Command) -> String {
+        let shader = |kind: &u64| self.shaders.get(kind).map_or("", String::as_str);
+        match command {
+            Command::Dispatch { grid: Some([x, y, z]), kind, .. } => {
+                format!("dispatch of {x} × {y} × {z} workgroups of {}", shader(kind))
+            }
+            Command::Dispatch { grid: None, kind, .. } => format!("indirect dispatch of {}", shader(kind)),
+            Command::Other(other) => other.what.clone(),
+            Command::SetEvent { .. } => "signal of an event".to_owned(),
+            Command::Barrier { from, to, .. } if is_barrier(command) => {
+                format!("barrier from {} to {}", describe_scope(*from), describe_scope(*to))
+            }
+            Command::Barrier { is_subpass: true, .. } => "layout transition of a render pass".to_owned(),
+            Command::Barrier { .. } => "layout transition".to_owned(),
+            Command::Label { name } => format!("label {name}"),
+            Command::EndLabel => "end of a label".to_owned(),
+        }
+    }
+
+    /// Names a resource; without a name, by its number and size.
+    pub fn describe_resource(&self, resource: ResourceId) -> String {
+        let (kind, id) = match resource {
+            ResourceId::Buffer(id) => ("buffer", id),
+            ResourceId::Image(id) => ("image", id),
+        };
+        match (self.objects.get(&id), self.sizes.get(&id)) {
+            (Some(name), _) => format!("{kind} {name}"),
+            (None, Some(size)) => format!("{kind} {size}"),
+            (None, None) => format!("{kind} {id}"),
+        }
+    }
 }
 
 /// Moves the folders of the kinds to `kinds/N`, and returns the record of the recording.
@@ -86,7 +128,7 @@ pub fn write_recording(
     create_folder(&folder.join("kinds"))?;
     for process in processes {
         for event in &process.events {
-            let Event::Kind { kind, module, entry, .. } = event else { continue };
+            let Event::Kind { kind, module, entry, name, .. } = event else { continue };
             let Some(number) = numbers.get(&(process.process, *kind)) else { continue };
             let source = process.folder.join("kinds").join(kind.to_string());
             move_kind(&source, &folder.join("kinds").join(number.to_string()), process.process, *kind)
@@ -94,6 +136,7 @@ pub fn write_recording(
             kinds.entry(*number).or_insert_with(|| RecordedKind {
                 kind: *number,
                 entry: entry.clone(),
+                name: name.clone(),
                 module: module.clone(),
                 dispatches: 0,
                 label: None,
@@ -102,38 +145,32 @@ pub fn write_recording(
             });
         }
         let timeline = build_timeline(&process.events);
+        let names = CommandNames::new(&process.events);
         let mut commands = Vec::new();
         for (index, executed) in (0..).zip(&timeline.commands) {
             let mut number = None;
-            match executed.command {
-                Command::Dispatch { kind, missing, missing_contents, .. } => {
-                    dispatches += 1;
-                    number = numbers.get(&(process.process, *kind)).copied();
-                    if let Some(kind) = number.and_then(|number| kinds.get_mut(&number)) {
-                        kind.dispatches += 1;
-                        kind.label = kind.label.take().or_else(|| executed.label.map(str::to_owned));
-                        for input in missing.iter().chain(missing_contents) {
-                            if !kind.missing.contains(&input.what) {
-                                kind.missing.push(input.what.clone());
-                            }
+            if let Command::Dispatch { kind, missing, missing_contents, .. } = executed.command {
+                dispatches += 1;
+                number = numbers.get(&(process.process, *kind)).copied();
+                if let Some(kind) = number.and_then(|number| kinds.get_mut(&number)) {
+                    kind.dispatches += 1;
+                    kind.label = kind.label.take().or_else(|| executed.label.map(str::to_owned));
+                    for input in missing.iter().chain(missing_contents) {
+                        if !kind.missing.contains(&input.what) {
+                            kind.missing.push(input.what.clone());
                         }
                     }
                 }
-                Command::Other(other) if other.unknown.is_some() => {
-                    *unrecorded.entry(other.what.clone()).or_default() += 1;
-                }
-                Command::Other(_)
-                | Command::SetEvent { .. }
-                | Command::Barrier { .. }
-                | Command::Label { .. }
-                | Command::EndLabel => {}
+            } else if let Command::Other(other) = executed.command
+                && other.unknown.is_some()
+            {
+                *unrecorded.entry(other.what.clone()).or_default() += 1;
             }
-            let entry = number.and_then(|number| kinds.get(&number)).map(|kind| kind.entry.as_str());
             commands.push(RecordedCommand {
                 index,
                 queue: executed.queue,
                 submission: executed.submission,
-                what: describe_command(executed.command, entry),
+                what: names.describe_command(executed.command),
                 label: executed.label.map(str::to_owned),
                 kind: number,
                 is_barrier: is_barrier(executed.command),
@@ -143,7 +180,7 @@ pub fn write_recording(
             process: process.process,
             devices: process.events.iter().filter_map(device_name).collect(),
             queues: process.events.iter().filter_map(queue).collect(),
-            resources: list_resources(&process.events),
+            resources: list_resources(&process.events, &names),
             commands,
             is_truncated: process.is_truncated,
         });
@@ -205,25 +242,15 @@ fn queue(event: &Event) -> Option<RecordedQueue> {
     Some(RecordedQueue { queue, family, index })
 }
 
-fn list_resources(events: &[Event]) -> Vec<RecordedResource> {
-    let names = resource_names(events);
+fn list_resources(events: &[Event], names: &CommandNames<'_>) -> Vec<RecordedResource> {
     let resource = |event: &Event| {
         let (id, kind, size) = match event {
             Event::Buffer { buffer, size, .. } => (*buffer, "buffer", Some(*size)),
             Event::Image { image, .. } => (*image, "image", None),
             _ => return None,
         };
-        let name = names.get(&id).map(|name| (*name).to_owned());
+        let name = names.objects.get(&id).map(|name| (*name).to_owned());
         Some(RecordedResource { id, kind: kind.to_owned(), name, size })
     };
     events.iter().filter_map(resource).collect()
-}
-
-/// Returns the names that the program gave its objects.
-pub fn resource_names(events: &[Event]) -> BTreeMap<u64, &str> {
-    let name = |event| match event {
-        &Event::Name { object, ref name } => Some((object, name.as_str())),
-        _ => None,
-    };
-    events.iter().filter_map(name).collect()
 }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
+use ::record::barrier_groups::group_by_barrier;
 use ::record::bindings::MemoryBindings;
 use ::record::contents::{ContentVersions, content_versions};
 use ::record::hazard::{ByteRange, ResourceBytes};
@@ -30,7 +31,7 @@ use super::RECORDING_FILE;
 use super::answers::{AnswerWriter, JudgeOptions};
 use super::draws::read_processes;
 use super::hazard_lines::{hazard_line, redundant_line};
-use super::inventory::{KindNumbers, describe_command, entry_of, number_kinds, parse_case_name};
+use super::inventory::{CommandNames, KindNumbers, number_kinds, parse_case_name};
 use crate::exit::{Failure, Outcome};
 
 /// Upper bound on the steps of the walk that finds the bytes of a dispatch.
@@ -471,18 +472,20 @@ fn judge_commands(
             executed: first,
             versions: content_versions(&timeline, &process.events, may_write),
         };
-        count_commands(process, &timeline, &chosen, &mut judgement, &mut unjudged);
+        let names = CommandNames::new(&process.events);
+        count_commands(process, &names, &timeline, &chosen, &mut judgement, &mut unjudged);
         let bytes_of = |index: usize, command: &Command, resource: &DispatchResource| {
             chosen.bytes_of(index, command, resource)
         };
         let hazards = find_hazards(&timeline, &process.events, bytes_of);
-        lines.extend(hazards.iter().map(|hazard| hazard_line(process, &timeline, hazard)));
+        let hazards = group_by_barrier(&timeline, hazards);
+        lines.extend(hazards.iter().filter_map(|group| hazard_line(process, &names, &timeline, group)));
         // An access that is not known may need any barrier.
         let mut executions = timeline.commands.iter().enumerate();
         if executions.all(|(index, executed)| chosen.has_known_accesses(index, executed.command)) {
             let barriers = find_redundant_barriers(&timeline, &process.events, bytes_of);
-            let redundant = barriers.redundant.iter().map(|one| redundant_line(process, &timeline, *one));
-            judgement.redundant_barriers.extend(redundant);
+            let line = |one| redundant_line(process.process, &names, &timeline, one);
+            judgement.redundant_barriers.extend(barriers.redundant.into_iter().map(line));
             judgement.checked_barriers += barriers.checked;
         }
     }
@@ -510,6 +513,7 @@ fn case_variants(processes: &[ProcessJournal], numbers: &KindNumbers) -> BTreeMa
 /// Counts the commands of a process that are judged, and those that are not.
 fn count_commands(
     process: &ProcessJournal,
+    names: &CommandNames<'_>,
     timeline: &Timeline<'_>,
     chosen: &DispatchAnswers<'_>,
     judgement: &mut JudgementLine,
@@ -552,8 +556,7 @@ fn count_commands(
                 judgement.judged_dispatches += u64::from(is_dispatch);
             }
             Some(why) => {
-                let entry = entry_of(process, executed.command);
-                add(describe_command(executed.command, entry), &why, Some(index as u64));
+                add(names.describe_command(executed.command), &why, Some(index as u64));
             }
         }
     }

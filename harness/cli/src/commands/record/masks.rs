@@ -2,6 +2,8 @@
 
 use ::record::journal::SyncScope;
 
+/// The stage of every transfer.
+pub const ALL_TRANSFER: u64 = 1 << 12;
 /// `VkPipelineStageFlagBits2` with their names, the first of a mask wins.
 pub const STAGES: [(u64, &str); 22] = [
     (1 << 16, "ALL_COMMANDS"),
@@ -22,7 +24,7 @@ pub const STAGES: [(u64, &str); 22] = [
     (1 << 33, "RESOLVE"),
     (1 << 34, "BLIT"),
     (1 << 35, "CLEAR"),
-    (1 << 12, "ALL_TRANSFER"),
+    (ALL_TRANSFER, "ALL_TRANSFER"),
     (1 << 14, "HOST"),
     (1 << 15, "ALL_GRAPHICS"),
     (1, "TOP_OF_PIPE"),

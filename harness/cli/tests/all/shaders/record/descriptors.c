@@ -3,7 +3,8 @@
  *
  * Kinds: buffer; alias (of binding 1), overlap (a part of it); push (descriptors), template, push-template; late (a set that may be updated
  * after it is bound), updated (one that was, to other contents); array (the last of three elements has the contents), partial (the only
- * element of eight), unbound (an element that is chosen and not bound); texels, storage-texels; inline; images (the last of two). */
+ * element of eight), unbound (an element that is chosen and not bound); texels, storage-texels; inline; images (the last of two);
+ * descriptor-buffer, descriptor-buffer-updated (as above). */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +12,14 @@
 #include <vulkan/vulkan.h>
 
 #define CHECK(call) if ((call) != VK_SUCCESS) { fprintf(stderr, "%s\n", #call); exit(3); }
-enum { BUFFER_BYTES = 1024, BUFFERS = 4, UNSUPPORTED = 77 };
+enum { BUFFER_BYTES = 1024, BUFFERS = 5, UNSUPPORTED = 77, DESCRIPTOR_BYTES = 16 };
 
 static VkDevice device;
 static VkBuffer buffers[BUFFERS];
 static uint32_t *contents[BUFFERS];
 static VkImage images[2];
 static VkImageView views[2];
+static int has_addresses; /* True for descriptor buffers. The last buffer has the descriptors. */
 
 static void fill(uint32_t *words, const char *how) {
     for (uint32_t i = 0; i < 8; i++) words[i] = how[0] == 's' ? 0 : how[0] == 'n' ? i + 1 : i;
@@ -37,7 +39,8 @@ static void create_buffers(VkPhysicalDevice physical) {
     vkGetPhysicalDeviceMemoryProperties(physical, &memories);
     uint32_t type = 0, wanted = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     while ((memories.memoryTypes[type].propertyFlags & wanted) != wanted) type++;
-    VkMemoryAllocateInfo memory_info = { VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, NULL, (BUFFERS + 2) << 16, type };
+    VkMemoryAllocateFlagsInfo flags = { VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO, .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT };
+    VkMemoryAllocateInfo memory_info = { VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, has_addresses ? &flags : NULL, (BUFFERS + 2) << 16, type };
     VkDeviceMemory memory;
     CHECK(vkAllocateMemory(device, &memory_info, NULL, &memory));
     char *mapped;
@@ -46,7 +49,8 @@ static void create_buffers(VkPhysicalDevice physical) {
     for (int i = 0; i < BUFFERS; i++) {
         VkBufferCreateInfo info = { VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = BUFFER_BYTES, .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
             | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT | VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT
-            | VK_BUFFER_USAGE_TRANSFER_SRC_BIT };
+            | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | (has_addresses ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : 0)
+            | (has_addresses && i == BUFFERS - 1 ? VK_BUFFER_USAGE_RESOURCE_DESCRIPTOR_BUFFER_BIT_EXT : 0) };
         CHECK(vkCreateBuffer(device, &info, NULL, &buffers[i]));
         VkMemoryRequirements needed;
         vkGetBufferMemoryRequirements(device, buffers[i], &needed);
@@ -67,6 +71,23 @@ static void create_buffers(VkPhysicalDevice physical) {
     }
 }
 
+static VkDeviceAddress address_of(VkBuffer buffer) {
+    VkBufferDeviceAddressInfo info = { VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, NULL, buffer };
+    return vkGetBufferDeviceAddress(device, &info);
+}
+
+/* Writes the descriptor of a buffer at its place in the descriptor buffer. */
+static void write_descriptor(VkDescriptorSetLayout layout, uint32_t binding, VkDescriptorType type, VkBuffer buffer) {
+    PFN_vkGetDescriptorEXT get = (PFN_vkGetDescriptorEXT)vkGetDeviceProcAddr(device, "vkGetDescriptorEXT");
+    PFN_vkGetDescriptorSetLayoutBindingOffsetEXT offset_of =
+        (PFN_vkGetDescriptorSetLayoutBindingOffsetEXT)vkGetDeviceProcAddr(device, "vkGetDescriptorSetLayoutBindingOffsetEXT");
+    VkDescriptorAddressInfoEXT address = { VK_STRUCTURE_TYPE_DESCRIPTOR_ADDRESS_INFO_EXT, NULL, address_of(buffer), BUFFER_BYTES, VK_FORMAT_UNDEFINED };
+    VkDescriptorGetInfoEXT info = { VK_STRUCTURE_TYPE_DESCRIPTOR_GET_INFO_EXT, NULL, type, { .pStorageBuffer = &address } };
+    VkDeviceSize offset;
+    offset_of(device, layout, binding, &offset);
+    get(device, &info, DESCRIPTOR_BYTES, (char *)contents[BUFFERS - 1] + offset);
+}
+
 int main(int count, char **arguments) {
     static uint32_t code[1 << 14];
     FILE *file = count == 4 ? fopen(arguments[1], "rb") : NULL;
@@ -75,6 +96,7 @@ int main(int count, char **arguments) {
     const char *kind = arguments[2], *how = arguments[3];
     int is_late = strcmp(kind, "late") == 0 || strcmp(kind, "updated") == 0, is_unbound = strcmp(kind, "unbound") == 0;
     int is_partial = strcmp(kind, "partial") == 0 || is_unbound, is_inline = strcmp(kind, "inline") == 0, is_pushed = strncmp(kind, "push", 4) == 0;
+    has_addresses = strncmp(kind, "descriptor-buffer", 17) == 0;
     int has_template = strstr(kind, "template") != NULL, is_images = strcmp(kind, "images") == 0;
     VkApplicationInfo application = { VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_2 };
     VkInstanceCreateInfo instance_info = { VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application };
@@ -87,13 +109,15 @@ int main(int count, char **arguments) {
     VkPhysicalDeviceDescriptorIndexingFeatures indexing = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DESCRIPTOR_INDEXING_FEATURES, &inlines };
     VkPhysicalDeviceFeatures2 features = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &indexing };
     vkGetPhysicalDeviceFeatures2(physical, &features);
-    const char *extension = is_pushed ? VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME : is_inline ? VK_EXT_INLINE_UNIFORM_BLOCK_EXTENSION_NAME : NULL;
-    if ((extension && !has_extension(physical, extension)) || (is_inline && !inlines.inlineUniformBlock)
+    const char *extension = is_pushed ? VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME : is_inline ? VK_EXT_INLINE_UNIFORM_BLOCK_EXTENSION_NAME
+        : has_addresses ? VK_EXT_DESCRIPTOR_BUFFER_EXTENSION_NAME : NULL;
+    if ((extension && !has_addresses && !has_extension(physical, extension)) || (is_inline && !inlines.inlineUniformBlock)
         || (is_late && !indexing.descriptorBindingStorageBufferUpdateAfterBind)
         || (is_partial && !(indexing.descriptorBindingPartiallyBound && indexing.runtimeDescriptorArray))) return UNSUPPORTED;
     float priority = 1;
     VkDeviceQueueCreateInfo queue_info = { VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority };
-    if (!is_inline) indexing.pNext = NULL;
+    VkPhysicalDeviceBufferDeviceAddressFeatures addresses = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES, .bufferDeviceAddress = VK_TRUE };
+    if (!is_inline) indexing.pNext = has_addresses ? &addresses : NULL;
     VkDeviceCreateInfo device_info = { VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = &features, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue_info,
         .enabledExtensionCount = extension ? 1 : 0, .ppEnabledExtensionNames = &extension };
     CHECK(vkCreateDevice(physical, &device_info, NULL, &device));
@@ -113,7 +137,8 @@ int main(int count, char **arguments) {
     VkDescriptorBindingFlags flags[3] = { is_late ? VK_DESCRIPTOR_BINDING_UPDATE_AFTER_BIND_BIT : is_partial ? VK_DESCRIPTOR_BINDING_PARTIALLY_BOUND_BIT : 0 };
     VkDescriptorSetLayoutBindingFlagsCreateInfo flag_info = { VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_BINDING_FLAGS_CREATE_INFO, NULL, 3, flags };
     VkDescriptorSetLayoutCreateInfo layout_info = { VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, &flag_info,
-        is_late ? VK_DESCRIPTOR_SET_LAYOUT_CREATE_UPDATE_AFTER_BIND_POOL_BIT : is_pushed ? VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR : 0, 3, bindings };
+        is_late ? VK_DESCRIPTOR_SET_LAYOUT_CREATE_UPDATE_AFTER_BIND_POOL_BIT : is_pushed ? VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR
+        : has_addresses ? VK_DESCRIPTOR_SET_LAYOUT_CREATE_DESCRIPTOR_BUFFER_BIT_EXT : 0, 3, bindings };
     VkDescriptorSetLayout set_layout;
     CHECK(vkCreateDescriptorSetLayout(device, &layout_info, NULL, &set_layout));
     VkPipelineLayoutCreateInfo pipeline_layout_info = { VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .setLayoutCount = 1, .pSetLayouts = &set_layout };
@@ -127,7 +152,7 @@ int main(int count, char **arguments) {
     CHECK(vkCreateDescriptorPool(device, &pool_info, NULL, &pool));
     VkDescriptorSetAllocateInfo set_info = { VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, NULL, pool, 1, &set_layout };
     VkDescriptorSet set = VK_NULL_HANDLE;
-    if (!is_pushed) CHECK(vkAllocateDescriptorSets(device, &set_info, &set));
+    if (!is_pushed && !has_addresses) CHECK(vkAllocateDescriptorSets(device, &set_info, &set));
 
     /* The element with the contents is the last one; of a partially bound array, the only one. */
     uint32_t chosen = is_partial ? 5 : elements - 1;
@@ -157,12 +182,14 @@ int main(int count, char **arguments) {
     VkDescriptorUpdateTemplate template = VK_NULL_HANDLE;
     if (has_template) CHECK(vkCreateDescriptorUpdateTemplate(device, &template_info, NULL, &template));
     if (!is_pushed && has_template) vkUpdateDescriptorSetWithTemplate(device, set, template, data);
-    else if (!is_pushed) vkUpdateDescriptorSets(device, 3, writes, 0, NULL);
+    else if (!is_pushed && !has_addresses) vkUpdateDescriptorSets(device, 3, writes, 0, NULL);
+    for (uint32_t i = 0; has_addresses && i < 3; i++) write_descriptor(set_layout, i, bindings[i].descriptorType, i == 0 ? buffers[0] : i == 1 ? buffers[1] : buffers[2]);
 
     VkShaderModuleCreateInfo module_info = { VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = words * 4, .pCode = code };
     VkShaderModule module;
     CHECK(vkCreateShaderModule(device, &module_info, NULL, &module));
     VkComputePipelineCreateInfo pipeline_info = { VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, .layout = layout,
+        .flags = has_addresses ? VK_PIPELINE_CREATE_DESCRIPTOR_BUFFER_BIT_EXT : 0,
         .stage = { VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .stage = VK_SHADER_STAGE_COMPUTE_BIT, .module = module, .pName = "main" } };
     VkPipeline pipeline;
     CHECK(vkCreateComputePipelines(device, VK_NULL_HANDLE, 1, &pipeline_info, NULL, &pipeline));
@@ -190,7 +217,15 @@ int main(int count, char **arguments) {
     PFN_vkCmdPushDescriptorSetKHR push = (PFN_vkCmdPushDescriptorSetKHR)vkGetDeviceProcAddr(device, "vkCmdPushDescriptorSetKHR");
     PFN_vkCmdPushDescriptorSetWithTemplateKHR push_template =
         (PFN_vkCmdPushDescriptorSetWithTemplateKHR)vkGetDeviceProcAddr(device, "vkCmdPushDescriptorSetWithTemplateKHR");
-    if (is_pushed && has_template) push_template(commands, template, layout, 0, data);
+    if (has_addresses) {
+        VkDescriptorBufferBindingInfoEXT bound = { VK_STRUCTURE_TYPE_DESCRIPTOR_BUFFER_BINDING_INFO_EXT, NULL, address_of(buffers[BUFFERS - 1]),
+            VK_BUFFER_USAGE_RESOURCE_DESCRIPTOR_BUFFER_BIT_EXT };
+        ((PFN_vkCmdBindDescriptorBuffersEXT)vkGetDeviceProcAddr(device, "vkCmdBindDescriptorBuffersEXT"))(commands, 1, &bound);
+        uint32_t index = 0;
+        VkDeviceSize offset = 0;
+        ((PFN_vkCmdSetDescriptorBufferOffsetsEXT)vkGetDeviceProcAddr(device, "vkCmdSetDescriptorBufferOffsetsEXT"))(
+            commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &index, &offset);
+    } else if (is_pushed && has_template) push_template(commands, template, layout, 0, data);
     else if (is_pushed) push(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 3, writes);
     else vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0, NULL);
     vkCmdDispatch(commands, 1, 1, 1);
@@ -199,6 +234,7 @@ int main(int count, char **arguments) {
         ranges[0].buffer = buffers[3];
         vkUpdateDescriptorSets(device, 1, writes, 0, NULL);
     }
+    if (strcmp(kind, "descriptor-buffer-updated") == 0) write_descriptor(set_layout, 0, bindings[0].descriptorType, buffers[3]);
     VkSubmitInfo submit = { VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &commands };
     CHECK(vkQueueSubmit(queue, 1, &submit, VK_NULL_HANDLE));
     CHECK(vkDeviceWaitIdle(device));
