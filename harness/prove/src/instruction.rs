@@ -494,6 +494,12 @@ impl Executor<'_> {
         }
         let is_float = operands.first().is_some_and(|id| self.is_float(*id));
         let name = format!("{instruction:?}");
+        if let (Instruction::Core(op @ (Op::All | Op::Any)), [vector]) = (instruction, values.as_slice())
+            && !vector.is_partly_opaque()
+        {
+            let (terms, parts) = (self.terms(), vector.terms());
+            return Ok(Value::Scalar(if op == Op::All { terms.every(&parts) } else { terms.any(&parts) }));
+        }
         if !instruction.is_componentwise() {
             let terms: Vec<TermId> = values.iter().flat_map(Value::terms).collect();
             return self.uninterpreted(&name, &terms, ty);

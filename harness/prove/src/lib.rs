@@ -223,7 +223,11 @@ fn attempt<'m>(
     report.conditions =
         prover.summary.used.iter().map(|(name, value)| format!("{name} == {value}")).collect();
     report.conditions.extend_from_slice(&report.assumable);
-    let wraps = exact.iter().map(|term| names::wrap_text(&prover.summary, *term));
+    // That a number does not wrap is said of its parts as well.
+    let is_whole = |term: &&TermId| {
+        exact.iter().all(|other| other == *term || !prover.summary.terms.has_part(*other, **term))
+    };
+    let wraps = exact.iter().filter(is_whole).map(|term| names::wrap_text(&prover.summary, *term));
     report.conditions.extend(wraps.collect::<BTreeSet<String>>());
     report.conditions.extend(fixed);
     let unbounded = prover.unbounded_names();

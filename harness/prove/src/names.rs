@@ -126,7 +126,7 @@ pub(crate) fn scalar_type<'m>(summary: &Summary<'m>, variable: u32, offset: u64)
     summary.module.types.get(&ty)
 }
 
-/// Returns the condition that a product or sum does not wrap.
+/// Returns the condition that no product or sum in a term wraps.
 ///
 /// Differences and signed numbers are exact only if they are not negative, which the text says.
 pub(crate) fn wrap_text(summary: &Summary<'_>, id: TermId) -> String {

@@ -756,6 +756,13 @@ impl TermArena {
         }
     }
 
+    /// Returns true if a term is a part of another one, or the same.
+    pub fn has_part(&self, whole: TermId, part: TermId) -> bool {
+        let mut is_part = false;
+        self.for_each_subterm(&[whole], |id| is_part |= id == part);
+        is_part
+    }
+
     pub fn any_subterm(&self, roots: &[TermId], holds: impl Fn(&Term) -> bool) -> bool {
         let mut is_there = false;
         self.for_each_subterm(roots, |id| is_there |= holds(self.term(id)));
