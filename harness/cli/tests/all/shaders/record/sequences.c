@@ -497,6 +497,26 @@ static void deciding_contents(void) {
     submit(commands);
 }
 
+/* The same in several submissions. A buffer that is destroyed had the memory of all others; what a dispatch writes is seen as a write of the
+ * host, and is no write to what decides. */
+static void reused_memory(void) {
+    VkBufferCreateInfo info = { VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = BUFFERS * SLOT, .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT };
+    VkBuffer old;
+    CHECK(vkCreateBuffer(device, &info, NULL, &old));
+    VkMemoryRequirements needed;
+    vkGetBufferMemoryRequirements(device, old, &needed);
+    CHECK(vkBindBufferMemory(device, old, memory, 0));
+    vkDestroyBuffer(device, old, NULL);
+    for (int i = 0; i < 4; i++) {
+        VkCommandBuffer commands = begin(0);
+        dispatch(commands, 5);
+        barrier(commands, COMPUTE, READ | WRITE, COPY, READ | WRITE | TO);
+        if (is_wrong) copy_words(commands, 2, 0, 0, 4);
+        submit(commands);
+        CHECK(vkDeviceWaitIdle(device));
+    }
+}
+
 /* Two dispatches in secondary command buffers. */
 static void secondary_commands(void) {
     VkCommandBufferAllocateInfo info = { VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = pools[0], .level = VK_COMMAND_BUFFER_LEVEL_SECONDARY, .commandBufferCount = 2 };
@@ -521,7 +541,8 @@ static const struct { const char *name; void (*run)(void); } PROGRAMS[] = { { "m
     { "aliased-images", aliased_images }, { "queues-image", image_ownership }, { "subpass-input", subpass_input }, { "pass-load", pass_load },
     { "final-layout", final_layout }, { "initial-layout", initial_layout }, { "indirect-draw", indirect_draw }, { "rendered-image", rendered_image },
     { "depth-copy", depth_copy }, { "event-place", event_place }, { "split-barrier", split_barrier }, { "query-results", query_results },
-    { "secondary-commands", secondary_commands }, { "aliased-transition", aliased_transition }, { "deciding-contents", deciding_contents } };
+    { "secondary-commands", secondary_commands }, { "aliased-transition", aliased_transition }, { "deciding-contents", deciding_contents },
+    { "reused-memory", reused_memory } };
 
 static void create_device(int has_families) {
     VkApplicationInfo application = { VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_3 };
