@@ -65,6 +65,7 @@ const ACCESS_STEPS: u64 = 150_000_000;
 ///     .bind(0, 0, &mut data)
 ///     .schedules(100)
 ///     .seed(7)
+///     .exact_floats()
 ///     .time_limit(std::time::Duration::from_secs(1))
 ///     .run()?;
 ///
