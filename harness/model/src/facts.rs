@@ -39,6 +39,7 @@ impl StructureFacts {
         note(StructureFacts::MEETINGS, !skeleton.barrier_sync.is_empty());
         note(StructureFacts::ADDRESS, !skeleton.address_dependencies.is_empty());
         note(StructureFacts::CONTROL, !skeleton.control_dependencies.is_empty());
+        note(StructureFacts::DATA, !skeleton.data_dependencies.is_empty());
         let mut names: Vec<(LocationId, LocationId)> = Vec::new();
         let mut places = Vec::new();
         let mut last = Owner::Initial;
@@ -47,9 +48,6 @@ impl StructureFacts {
             facts.storage_classes |= event.tags.storage_classes;
             // One bit for each set of storage classes that occurs.
             facts.semantics |= 1u16.checked_shl(u32::from(event.tags.semantics)).unwrap_or(0);
-            if event.stored_value.as_ref().is_some_and(|stored| stored.known_value().is_none()) {
-                facts.relations |= StructureFacts::DATA;
-            }
             if let (Some(storage), Some(reference)) = (event.storage, event.reference) {
                 // Each storage with its first name: any other pair is an alias.
                 match names.iter().find(|known| known.0 == storage || known.1 == reference) {

@@ -10,9 +10,10 @@
 //! "BMC for Weak Memory Models: Relation Analysis for Compact SMT Encodings", CAV 2019), with guards.
 //!
 //! Closures are encoded from below: they contain at least the implied pairs, which suffices where only the lower bound
-//! of a node matters. Others have a bit for paths of 1, 2, 4, … steps. Races, the question, the loop bound and each
-//! listed outcome are assumptions on one incremental solver. What is not supported here, such as subgroup operations and
-//! conditional control barriers, is left to the search. So are answers that need values out of thin air.
+//! of a node matters. Others have a bit for paths of 1, 2, 4, … steps, and fixpoints one for each of their iterations.
+//! Races, the question, the loop bound and each listed outcome are assumptions on one incremental solver. Dependencies
+//! by address, control and data have a bit for each pair too. What is not supported here, such as subgroup operations
+//! and conditional control barriers, is left to the search. So are answers that need values out of thin air.
 
 mod coherence;
 mod encoding;
@@ -37,7 +38,6 @@ use self::program::GuardedProgram;
 use crate::Model;
 use crate::PredictError;
 use crate::bounded_test::BoundedTest;
-use crate::cat::{CompiledModel, PlanNode};
 use crate::flags::Flags;
 use crate::matrix::{Matrix, with_smallest_matrix};
 use crate::outcome_collector::{Findings, MAX_LISTED_OUTCOMES, OutcomeStatus, OutcomeTable};
@@ -59,7 +59,7 @@ pub(crate) fn decide_program(
     outcomes: Option<OutcomeTable>,
     tracker: &BudgetTracker<'_>,
 ) -> Result<Option<Findings>, PredictError> {
-    if tracker.is_exhausted() || depends_on_path(&bounded.compiled.plan) {
+    if tracker.is_exhausted() {
         return Ok(None);
     }
     let Some((program, solver)) = fit_values(bounded, tracker)? else { return Ok(None) };
@@ -76,20 +76,6 @@ pub(crate) fn decide_program(
             Some(encoding) => Ok(find_answers(bounded, &program, &prepared, encoding, findings)),
             None => Ok(None),
         }
-    })
-}
-
-/// Base sets and relations that depend on the path of a thread: the event structure of all paths lacks their members.
-const PATH_BASES: [&str; 4] = ["addr", "ctrl", "data", "DECISIVE"];
-
-/// Returns true if an axiom or flag depends on the path of a thread by more than its events and their values.
-fn depends_on_path(plan: &CompiledModel) -> bool {
-    let needed = plan.mark_needed(plan.axioms.iter().map(|axiom| axiom.node));
-    plan.nodes.iter().zip(needed).any(|(node, is_needed)| match node {
-        PlanNode::BaseSet(base) | PlanNode::BaseRelation(base) => {
-            is_needed && PATH_BASES.contains(&plan.name_text(base.name))
-        }
-        _ => false,
     })
 }
 

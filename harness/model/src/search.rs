@@ -52,6 +52,14 @@ impl ExecutionVisitor for AnyExecution {
     }
 }
 
+/// The events of an event structure of which an execution may lack some.
+pub(crate) struct MissingEvents<'p, M> {
+    /// The pairs whose first event executes only if the second does.
+    pub(crate) implied: M,
+    /// Returns true if all executions of its events have this pair of a base set or relation, given by name.
+    pub(crate) is_certain: &'p dyn Fn(&str, usize, usize) -> bool,
+}
+
 /// Bounds on every relation before any `rf` or `co` choice.
 #[derive(Clone, Debug)]
 pub(crate) struct StaticBounds<M: Matrix> {
@@ -88,23 +96,30 @@ enum SearchStep {
 }
 
 impl<M: Matrix> StaticBounds<M> {
-    /// Evaluates the nodes that depend only on the program. If events may be missing from executions, `implied` has the
-    /// pairs whose first event executes only if the second does.
+    /// Evaluates the nodes that depend only on the program.
     pub(crate) fn new(
         skeleton: &Skeleton,
         prepared: &PreparedPlan,
-        implied: Option<M>,
+        missing: Option<MissingEvents<'_, M>>,
     ) -> Result<StaticBounds<M>, PredictError> {
         let n = skeleton.len();
         let plan = &prepared.plan;
-        let mut bounds: Bounds<M> = Bounds::new(prepared, n, implied);
+        let is_certain = missing.as_ref().map(|missing| missing.is_certain);
+        let mut bounds: Bounds<M> = Bounds::new(prepared, n, missing.map(|missing| missing.implied));
         let reads: Vec<ReadChoice> = (0..n)
             .filter(|&event| skeleton.events[event].tags.has(Tags::R))
             .map(|read| ReadChoice { read, candidates: skeleton.candidate_writes(read) })
             .collect();
         for &(id, base) in &prepared.static_bases {
             let value = static_base_value::<M>(plan, skeleton, plan.node_at(id).kind(), base)?;
-            bounds.set(id, value.clone(), value);
+            let certain = match is_certain {
+                Some(is_certain) => {
+                    let name = plan.name_text(base.name);
+                    value.filter_pairs(n, |from, to| is_certain(name, from, to))
+                }
+                None => value.clone(),
+            };
+            bounds.set(id, certain, value);
         }
         for &id in &prepared.rf {
             let (must, may) = rf_bounds(n, &reads);

@@ -14,7 +14,7 @@ mod vocabulary;
 use litmus::{LocationId, Placement, Scope, SplitHalf, ThreadId};
 
 use crate::cat::options::TangleRule;
-use crate::cells::Extent;
+use crate::cells::{AccessPiece, Extent};
 use crate::symbolic::{Constraint, SymbolicValue};
 
 pub(crate) use barriers::MAX_QUORUM_BARRIERS;
@@ -102,6 +102,8 @@ pub(crate) struct Event {
     first_of_operation: u16,
     /// The first event of the same vector access; for other accesses, of the same operation.
     first_of_vector: u16,
+    /// The part of its access in this cell.
+    pub(crate) piece: Option<AccessPiece>,
     /// The write half in this cell, if this event is the read half of an RMW.
     write_half: Option<u16>,
     pub(crate) place: Option<Placement>,
@@ -150,6 +152,7 @@ pub(crate) struct Skeleton {
     pub(crate) system_sync: Vec<(u16, u16)>,
     pub(crate) address_dependencies: Vec<(u16, u16)>,
     pub(crate) control_dependencies: Vec<(u16, u16)>,
+    pub(crate) data_dependencies: Vec<(u16, u16)>,
     shader_call_order: Vec<(u16, u16)>,
     interlock_order: Vec<(u16, u16)>,
     uncovered_pairs: Vec<(u16, u16)>,
@@ -185,6 +188,7 @@ impl Event {
             block: None,
             stored_value: None,
             extent: None,
+            piece: None,
             first_of_operation: number,
             first_of_vector: number,
             write_half: None,

@@ -39,6 +39,20 @@ impl<M: Matrix> CatValue<M> {
         }
     }
 
+    /// Returns the pairs for which `keep` is true; the members of a set are pairs of an event with itself.
+    pub(crate) fn filter_pairs(&self, n: usize, keep: impl Fn(usize, usize) -> bool) -> CatValue<M> {
+        match self {
+            CatValue::Set(set) => {
+                let mut kept = M::Set::empty();
+                set.iter().filter(|event| keep(*event, *event)).for_each(|event| kept.insert(event));
+                CatValue::Set(kept)
+            }
+            CatValue::Relation(relation) => {
+                CatValue::Relation(M::from_pairs(n, relation.pairs().filter(|(from, to)| keep(*from, *to))))
+            }
+        }
+    }
+
     /// The relation; `None` for a set.
     #[inline]
     pub fn as_relation(&self) -> Option<&M> {

@@ -8,13 +8,13 @@ use solver::{Assignment, Bit, BitVector, CircuitSolver};
 use super::orders::{OrderBits, TotalOrder, cyclic_components, new_total_order, order_bit, ordered_bit};
 use super::program::GuardedProgram;
 use crate::PredictError;
-use crate::cat::{Axiom, AxiomKind, CatValue, NodeId, NodeKind, PlanNode};
+use crate::cat::{Axiom, AxiomKind, CatValue, NodeId, PlanNode, RecursionGroup};
 use crate::choice::{ReadChoice, co_bounds, is_axiom_possible, static_base_value};
 use crate::interval::Bounds;
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::PreparedPlan;
 use crate::quick::QuickMap;
-use crate::search::StaticBounds;
+use crate::search::{MissingEvents, StaticBounds};
 use crate::skeleton::{Owner, Tags};
 
 /// Limit of writes to a storage, if some may be missing: their order has a clause for each three of them.
@@ -29,7 +29,10 @@ pub(crate) struct GuardedEncoding<'a, M: Matrix> {
     pub(super) reads: Vec<ReadChoice>,
     /// For each node, true if the axioms need its lower bound alone.
     lower_bound_only: Vec<bool>,
-    terms: QuickMap<(u32, u16, u16), Bit>,
+    /// For each group, the number of iterations after which its nodes are encoded.
+    iterations: Vec<usize>,
+    /// The bits of pairs of nodes. Those of a group are distinguished by its number of iterations.
+    terms: QuickMap<(u32, usize, u16, u16), Bit>,
     /// Pairs of closures and fixpoints without clauses yet.
     open_pairs: Vec<(NodeId, usize, usize, Bit)>,
     /// The paths of a closure with at most a power of two steps: its node, the exponent, and the two ends.
@@ -63,10 +66,14 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
             return Ok(None);
         }
         let implied = program.implied_events(&solver.circuit);
-        let static_bounds = StaticBounds::<M>::new(skeleton, prepared, Some(implied))?;
+        let is_certain = |name: &str, from: usize, to: usize| program.path_bit(name, from, to) == Bit::TRUE;
+        let missing = MissingEvents { implied, is_certain: &is_certain };
+        let static_bounds = StaticBounds::<M>::new(skeleton, prepared, Some(missing))?;
         if !is_encodable(prepared, &static_bounds) {
             return Ok(None);
         }
+        let groups = &prepared.plan.groups;
+        let iterations = groups.iter().map(|group| max_iterations(group, &static_bounds.bounds)).collect();
         let StaticBounds { bounds, requested, reads } = static_bounds;
         let mut lower_bound_only = vec![false; prepared.plan.nodes.len()];
         for wanted in requested {
@@ -80,6 +87,7 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
             solver,
             reads,
             lower_bound_only,
+            iterations,
             terms: QuickMap::default(),
             open_pairs: Vec::new(),
             paths: QuickMap::default(),
@@ -160,7 +168,11 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         };
         let mut bounds: Bounds<M> = Bounds::new(self.prepared, events.len(), None);
         for (id, base) in &self.prepared.static_bases {
-            let value = match static_base_value::<M>(plan, skeleton, plan.node_at(*id).kind(), *base)? {
+            let value = static_base_value::<M>(plan, skeleton, plan.node_at(*id).kind(), *base)?;
+            let name = plan.name_text(base.name);
+            let value = value
+                .filter_pairs(skeleton.len(), |from, to| assignment.bit(program.path_bit(name, from, to)));
+            let value = match value {
                 CatValue::Relation(pairs) => {
                     CatValue::Relation(project_relation(&|from, to| pairs.contains(from, to)))
                 }
@@ -375,7 +387,10 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         if !within(self.bounds.may(id)) {
             return Bit::FALSE;
         }
-        let key = (id.0, from as u16, to as u16);
+        let groups = &self.prepared.plan.groups;
+        let group = groups.iter().position(|group| group.nodes.contains(&id.0));
+        let iteration = group.map_or(0, |group| self.iterations[group]);
+        let key = (id.0, iteration, from as u16, to as u16);
         if let Some(known) = self.terms.get(&key) {
             return *known;
         }
@@ -386,7 +401,10 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
             // No execution has both events.
             _ if both == Bit::FALSE => Bit::FALSE,
             PlanNode::BaseRelation(_) if self.prepared.rf.contains(&id) => self.reads_from_bit(from, to),
-            PlanNode::BaseRelation(_) => self.co_bit(from, to),
+            PlanNode::BaseRelation(_) if self.prepared.co.contains(&id) => self.co_bit(from, to),
+            PlanNode::BaseSet(base) | PlanNode::BaseRelation(base) => {
+                self.program.path_bit(self.prepared.plan.name_text(base.name), from, to)
+            }
             PlanNode::Union(_, a, b) => {
                 let terms = [self.pair_term(a, from, to), self.pair_term(b, from, to)];
                 self.any_of(lower_only, &terms)
@@ -440,6 +458,15 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
                 let whole = self.solver.circuit.input();
                 self.open_pairs.push((id, from, to, whole));
                 whole
+            }
+            // No pair is there before the first iteration, and each iteration has those that the bodies compute from it.
+            PlanNode::Recursive { .. } if !lower_only && iteration == 0 => Bit::FALSE,
+            PlanNode::Recursive { group, index, .. } if !lower_only => {
+                let group = group.0 as usize;
+                self.iterations[group] -= 1;
+                let body = self.pair_term(groups[group].bodies[index as usize], from, to);
+                self.iterations[group] += 1;
+                body
             }
             // A fixpoint is encoded from below too: see `encode_open_pair`.
             PlanNode::Recursive { .. } => {
@@ -565,6 +592,19 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
 /// Limit of events for closures of which the axioms need both bounds: each has a bit for several lengths of each path.
 const MAX_EXACT_CLOSURE_EVENTS: usize = 64;
 
+/// Limit of iterations of fixpoints of which the axioms need both bounds.
+const MAX_EXACT_ITERATIONS: usize = 128;
+
+/// Returns a number of iterations after which a group has its least fixpoint: each one before adds a pair.
+fn max_iterations<M: Matrix>(group: &RecursionGroup, bounds: &Bounds<M>) -> usize {
+    let members = (group.nodes.start..).take(group.bodies.len()).map(NodeId);
+    let pairs = members.map(|member| match bounds.may(member) {
+        CatValue::Set(may) => may.len(),
+        CatValue::Relation(may) => may.len(),
+    });
+    pairs.sum::<usize>() + 1
+}
+
 /// Returns true if the clauses are equivalent to the axioms.
 fn is_encodable<M: Matrix>(prepared: &PreparedPlan, static_bounds: &StaticBounds<M>) -> bool {
     let plan = &prepared.plan;
@@ -575,7 +615,10 @@ fn is_encodable<M: Matrix>(prepared: &PreparedPlan, static_bounds: &StaticBounds
             // From below, a closure contains at least the implied pairs. The solver may add others, which can only
             // violate an axiom that uses the lower bound, but satisfy one that uses the upper bound.
             PlanNode::Plus(_) | PlanNode::Star(_) => !wanted.may || static_bounds.bounds.n <= MAX_EXACT_CLOSURE_EVENTS,
-            PlanNode::Recursive { node_kind, .. } => !wanted.may && node_kind == NodeKind::Relation,
+            PlanNode::Recursive { group, .. } => {
+                let iterations = max_iterations(&plan.groups[group.0 as usize], &static_bounds.bounds);
+                !wanted.may || iterations <= MAX_EXACT_ITERATIONS
+            }
             PlanNode::Immediate(_) => false,
             _ => true,
         })

@@ -8,10 +8,12 @@ use solver::{Bit, BitVector, Circuit, MAX_CASES};
 use super::orders::cyclic_components;
 use crate::PredictError;
 use crate::bounded_test::BoundedTest;
+use crate::cat::{CompiledModel, PlanNode};
 use crate::matrix::{Matrix, with_smallest_matrix};
 use crate::path::ThreadPath;
 use crate::path::unroll::{
-    GuardedThread, PossibleValues, Requirements, ValueSet, new_read_value, to_constant, unroll_thread,
+    Dependencies, GuardedThread, PossibleValues, Requirements, UnrollOptions, VALUE_BITS, ValueSet,
+    new_read_value, to_constant, unroll_thread,
 };
 use crate::rmw_chain::{CounterLocations, RmwChain};
 use crate::skeleton::{FinalValueSource, Owner, Skeleton, Tags, build_skeletons};
@@ -35,10 +37,34 @@ pub(crate) struct GuardedProgram {
     /// Holds if the loop bound ends some thread.
     pub(crate) cut: Bit,
     pub(super) requirements: Requirements,
+    /// The bits of the pairs of base relations and sets that depend on the path of a thread.
+    path_bits: BTreeMap<(&'static str, usize, usize), Bit>,
     /// The storages that only read-modify-writes change.
     pub(super) rmw_chains: Vec<RmwChain>,
     /// The storages whose writes are all mutually ordered atomics through one name.
     pub(super) ordered_storages: Vec<LocationId>,
+}
+
+/// Base relations and sets that depend on the path of a thread by more than its events.
+const PATH_BASES: [&str; 4] = ["addr", "ctrl", "data", "DECISIVE"];
+
+/// Returns true if an axiom or flag depends on dependencies.
+fn uses_dependencies(plan: &CompiledModel) -> bool {
+    let needed = plan.mark_needed(plan.axioms.iter().map(|axiom| axiom.node));
+    plan.nodes.iter().zip(needed).any(|(node, is_needed)| match node {
+        PlanNode::BaseSet(base) | PlanNode::BaseRelation(base) => {
+            is_needed && PATH_BASES.contains(&plan.name_text(base.name))
+        }
+        _ => false,
+    })
+}
+
+/// The events of a step.
+#[derive(Clone, Default)]
+struct StepEvents {
+    first: Option<usize>,
+    reads: Vec<usize>,
+    writes: Vec<usize>,
 }
 
 impl GuardedProgram {
@@ -55,10 +81,13 @@ impl GuardedProgram {
             return Ok(None);
         }
         let mut requirements = Vec::new();
+        let options = UnrollOptions {
+            unroll,
+            knows_text: semantic.is_shipped_vulkan,
+            tracks_dependencies: uses_dependencies(&bounded.compiled.plan),
+        };
         let threads = (0..test.threads.len()).map(|thread| {
-            let thread = ThreadId(thread as u16);
-            let text = semantic.is_shipped_vulkan;
-            unroll_thread(test, thread, unroll, text, possible, circuit, &mut requirements)
+            unroll_thread(test, ThreadId(thread as u16), options, possible, circuit, &mut requirements)
         });
         let Some(threads) = threads.collect::<Option<Vec<GuardedThread>>>() else { return Ok(None) };
         // A thread that waits for the end of another one executes nothing if that one does not end.
@@ -87,6 +116,7 @@ impl GuardedProgram {
             ended: circuit.all(&all_ended),
             cut: circuit.any(&some_cut),
             requirements,
+            path_bits: BTreeMap::new(),
             rmw_chains: Vec::new(),
             ordered_storages: Vec::new(),
         };
@@ -111,11 +141,7 @@ impl GuardedProgram {
                 Some(Some(thread.registers.get(usize::from(register.0))?.clone()))
             }
             Observable::Location(..) => match program.skeleton.final_values.get(index)? {
-                FinalValueSource::Expression(SymbolicValue::Read(event)) => {
-                    program.read.get(usize::from(*event)).cloned()
-                }
-                FinalValueSource::Expression(SymbolicValue::Known(value)) => Some(Some(to_constant(*value))),
-                FinalValueSource::Expression(_) => None,
+                FinalValueSource::Expression(value) => program.final_value(value, circuit).map(Some),
                 FinalValueSource::LastWrite(_) => Some(None),
             },
         });
@@ -124,19 +150,41 @@ impl GuardedProgram {
         Ok(supported.map(|()| program))
     }
 
-    /// Adds the guards and values of the events; `None` if an access has several events of one kind.
+    /// Returns the final value that is read; `None` for the result of an operation.
+    fn final_value(&self, value: &SymbolicValue<u16>, circuit: &mut Circuit) -> Option<BitVector> {
+        match value {
+            SymbolicValue::Known(value) => Some(to_constant(*value)),
+            SymbolicValue::Read(event) => self.read.get(usize::from(*event))?.clone(),
+            SymbolicValue::Join(parts) => {
+                let mut whole = BitVector::constant(VALUE_BITS, 0);
+                for (bytes_before, part) in parts {
+                    let low = BitVector::constant(8 * *bytes_before as usize, 0);
+                    let part = low.concatenate(&self.final_value(part, circuit)?).resize(VALUE_BITS);
+                    whole = circuit.bit_or(&whole, &part);
+                }
+                Some(whole)
+            }
+            SymbolicValue::Operation(..) | SymbolicValue::Part(..) => None,
+        }
+    }
+
+    /// Adds the guards, values and dependencies of the events.
     fn add_values(
         &mut self,
         threads: &[GuardedThread],
         possible: &PossibleValues,
         circuit: &mut Circuit,
     ) -> Option<()> {
-        // The event that reads, for each step of each thread.
-        let mut read_events: Vec<Vec<Option<usize>>> =
-            threads.iter().map(|thread| vec![None; thread.steps.len()]).collect();
-        let mut writes: Vec<(usize, usize, usize)> = Vec::new();
+        let mut step_events: Vec<Vec<StepEvents>> =
+            threads.iter().map(|thread| vec![StepEvents::default(); thread.steps.len()]).collect();
         for (number, event) in self.skeleton.events.iter().enumerate() {
             let (reads, does_write) = (event.tags.has(Tags::R), event.tags.has(Tags::W));
+            let in_cell = |value: &BitVector| match event.piece.filter(|piece| !piece.is_whole_access) {
+                Some(piece) => {
+                    value.slice(8 * piece.access_offset as usize, 8 * piece.bytes as usize).resize(VALUE_BITS)
+                }
+                None => value.clone(),
+            };
             match event.owner {
                 Owner::Initial => {
                     self.written[number] = Some(to_constant(event.stored_value.as_ref()?.known_value()?));
@@ -146,18 +194,15 @@ impl GuardedProgram {
                     let index = usize::from(event.step?);
                     let step = threads.get(thread)?.steps.get(index)?;
                     self.executes[number] = step.guard;
+                    let events = &mut step_events[thread][index];
+                    events.first.get_or_insert(number);
                     if reads {
-                        self.read[number] = Some(step.read.clone()?);
-                        if read_events[thread][index].replace(number).is_some() {
-                            return None;
-                        }
+                        self.read[number] = Some(in_cell(step.read.as_ref()?));
+                        events.reads.push(number);
                     }
                     if does_write {
-                        self.written[number] = Some(step.written.clone()?);
-                        if writes.last().is_some_and(|last| (last.1, last.2) == (thread, index)) {
-                            return None;
-                        }
-                        writes.push((number, thread, index));
+                        self.written[number] = Some(in_cell(step.written.as_ref()?));
+                        events.writes.push(number);
                     }
                 }
                 Owner::CooperativeInvocation(..) => return None,
@@ -171,12 +216,60 @@ impl GuardedProgram {
                 }
             }
         }
-        for (event, thread, index) in writes {
-            for (step, bit) in &threads[thread].steps[index].sources {
-                self.sources[event].push((read_events[thread][*step]?, *bit));
+        for (thread, all) in threads.iter().zip(&step_events) {
+            // The events that reads are computed from, with the bits of the dependencies.
+            let to_events = |reads: &Dependencies| -> Vec<(usize, Bit)> {
+                let with_bit = |(step, bit): (&usize, &Bit)| {
+                    let bit = *bit;
+                    all[*step].reads.iter().map(move |read| (*read, bit)).collect::<Vec<_>>()
+                };
+                reads.iter().flat_map(with_bit).collect()
+            };
+            for (read, bit) in to_events(&thread.decisive) {
+                self.path_bits.insert(("DECISIVE", read, read), bit);
+            }
+            for (step, events) in thread.steps.iter().zip(all) {
+                for write in &events.writes {
+                    self.sources[*write] = to_events(&step.sources);
+                    for (read, bit) in to_events(&step.sources).into_iter().filter(|(read, _)| read != write)
+                    {
+                        self.path_bits.insert(("data", read, *write), bit);
+                    }
+                }
+                for (name, reads) in [("addr", &step.address), ("ctrl", &step.control)] {
+                    for (read, bit) in to_events(reads) {
+                        self.path_bits.insert((name, read, events.first?), bit);
+                    }
+                }
             }
         }
+        self.path_bits.retain(|_, bit| *bit != Bit::FALSE);
+        self.add_path_pairs();
         Some(())
+    }
+
+    /// Adds the possible pairs of the relations and sets that depend on paths to the event structure.
+    fn add_path_pairs(&mut self) {
+        let skeleton = &mut self.skeleton;
+        skeleton.data_dependencies.clear();
+        for &(name, from, to) in self.path_bits.keys() {
+            let pair = (from as u16, to as u16);
+            match name {
+                "addr" => skeleton.address_dependencies.push(pair),
+                "ctrl" => skeleton.control_dependencies.push(pair),
+                "data" => skeleton.data_dependencies.push(pair),
+                _ => skeleton.events[from].tags.add(Tags::DECISIVE),
+            }
+        }
+    }
+
+    /// Returns the bit of a possible pair of a base relation or set.
+    pub(super) fn path_bit(&self, name: &str, from: usize, to: usize) -> Bit {
+        let bits: &BTreeMap<(&str, usize, usize), Bit> = &self.path_bits;
+        match PATH_BASES.contains(&name) {
+            true => bits.get(&(name, from, to)).copied().unwrap_or(Bit::FALSE),
+            false => Bit::TRUE,
+        }
     }
 
     /// Returns the storages of several cells, given the number of locations: the other cells have higher numbers.

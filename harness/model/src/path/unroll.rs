@@ -7,10 +7,12 @@
 //!
 //! An iteration that changes nothing ends the thread, as in [`repeated_iterations`](super::repeated_iterations). Here
 //! this is a bit: its steps do not execute or can be left out, and the live registers are equal to those before it. An
-//! iteration with a use (a race, an observed store) counts as one that changes something.
+//! iteration with a use (a race, an observed store) counts as one that changes something. So does one after which a live
+//! register depends on other reads, if the model has dependencies: by data, address or control, as of a single path.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod state;
 mod values;
 
 use std::collections::BTreeMap;
@@ -21,6 +23,10 @@ use litmus::{
 };
 use solver::{Bit, BitVector, Circuit};
 
+pub(crate) use self::state::Dependencies;
+use self::state::{
+    LoopHead, MergedState, TracedCondition, TracedValue, add_dependencies, join_guards, merge_states,
+};
 pub(crate) use self::values::{
     PossibleValues, VALUE_BITS, ValueSet, apply_operation, compare, new_read_value, to_constant,
 };
@@ -46,6 +52,8 @@ pub(crate) struct GuardedThread {
     pub(crate) ended: Bit,
     /// Holds if the loop bound ends the thread.
     pub(crate) cut: Bit,
+    /// The reads that a branch, an await or an address depends on, even if no event follows.
+    pub(crate) decisive: Dependencies,
 }
 
 /// The guard and the values of a step.
@@ -55,37 +63,16 @@ pub(crate) struct GuardedStep {
     pub(crate) guard: Bit,
     pub(crate) read: Option<BitVector>,
     pub(crate) written: Option<BitVector>,
-    /// The steps whose reads the written value is computed from, each with the bit under which it is.
-    pub(crate) sources: BTreeMap<usize, Bit>,
+    /// The reads that the written value is computed from.
+    pub(crate) sources: Dependencies,
+    /// The reads that its address is computed from.
+    pub(crate) address: Dependencies,
+    /// The reads that it is control-dependent on.
+    pub(crate) control: Dependencies,
 }
 
 /// The clauses that every run satisfies: a read of an await or compare-exchange has the value that its step needs.
 pub(crate) type Requirements = Vec<Vec<Bit>>;
-
-/// A value with the steps whose reads it is computed from.
-#[derive(Clone)]
-struct TracedValue {
-    value: BitVector,
-    sources: BTreeMap<usize, Bit>,
-}
-
-/// The state of a thread before an instruction, merged over the paths that lead to it.
-#[derive(Clone)]
-struct MergedState {
-    guard: Bit,
-    registers: Vec<TracedValue>,
-    /// The comparison that each condition register holds.
-    conditions: Vec<Bit>,
-    heads: BTreeMap<usize, LoopHead>,
-}
-
-/// The state at the last visit of a label.
-#[derive(Clone)]
-struct LoopHead {
-    first_step: usize,
-    registers: Vec<BitVector>,
-    conditions: Vec<Bit>,
-}
 
 /// The instance of an instruction, in an order in which paths lead to later ones.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,14 +86,23 @@ struct Instance {
     instruction: usize,
 }
 
+/// The model and the loop bound of an execution on all paths.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnrollOptions {
+    pub(crate) unroll: u32,
+    /// True if the model is a shipped Vulkan model.
+    pub(crate) knows_text: bool,
+    /// True if the model may have dependencies.
+    pub(crate) tracks_dependencies: bool,
+}
+
 /// Executes a thread on all of its paths; `None` if it has an instruction that is not supported here, or is too long.
 ///
-/// `possible` has the values that reads of each storage may return. `knows_text`: the model is a shipped Vulkan model.
+/// `possible` has the values that reads of each storage may return.
 pub(crate) fn unroll_thread(
     test: &Test,
     thread: ThreadId,
-    unroll: u32,
-    knows_text: bool,
+    UnrollOptions { unroll, knows_text, tracks_dependencies }: UnrollOptions,
     possible: &PossibleValues,
     circuit: &mut Circuit,
     requirements: &mut Requirements,
@@ -125,6 +121,7 @@ pub(crate) fn unroll_thread(
         thread,
         unroll,
         facts,
+        tracks_dependencies,
         possible,
         circuit,
         requirements,
@@ -136,10 +133,11 @@ pub(crate) fn unroll_thread(
         end: None,
         ended: Bit::FALSE,
         cut: Bit::FALSE,
+        decisive: Dependencies::new(),
     };
     unroller.find_regions()?;
     unroller.run()?;
-    let Unroller { path_steps, steps, end, ended, cut, .. } = unroller;
+    let Unroller { path_steps, steps, end, ended, cut, decisive, .. } = unroller;
     let registers: Vec<BitVector> = end?.registers.into_iter().map(|register| register.value).collect();
     let path = ThreadPath {
         steps: path_steps,
@@ -151,7 +149,7 @@ pub(crate) fn unroll_thread(
         taken_branches: Vec::new(),
         replaces_dependencies: false,
     };
-    Some(GuardedThread { path, steps, registers, ended, cut })
+    Some(GuardedThread { path, steps, registers, ended, cut, decisive })
 }
 
 struct Unroller<'a> {
@@ -159,6 +157,8 @@ struct Unroller<'a> {
     thread: ThreadId,
     unroll: u32,
     facts: LoopFacts,
+    /// True if the model may have dependencies.
+    tracks_dependencies: bool,
     possible: &'a PossibleValues,
     circuit: &'a mut Circuit,
     requirements: &'a mut Requirements,
@@ -172,6 +172,7 @@ struct Unroller<'a> {
     end: Option<MergedState>,
     ended: Bit,
     cut: Bit,
+    decisive: Dependencies,
 }
 
 impl Unroller<'_> {
@@ -201,12 +202,14 @@ impl Unroller<'_> {
         let registers = &self.test.thread(self.thread).registers;
         let initial = |register: usize| {
             let value = self.test.initial_register(self.thread, RegisterId(register as u16));
-            TracedValue { value: to_constant(value), sources: BTreeMap::new() }
+            TracedValue { value: to_constant(value), sources: Dependencies::new() }
         };
+        let unassigned = TracedCondition { holds: Bit::FALSE, sources: Dependencies::new() };
         let start = MergedState {
             guard: Bit::TRUE,
             registers: (0..registers.len()).map(initial).collect(),
-            conditions: vec![Bit::FALSE; registers.len()],
+            conditions: vec![unassigned; registers.len()],
+            control: BTreeMap::new(),
             heads: BTreeMap::new(),
         };
         self.add_state(start, 0, BTreeMap::new());
@@ -265,11 +268,13 @@ impl Unroller<'_> {
         match kind {
             InstructionKind::Access(access) => self.execute_access(&mut state, at, access)?,
             InstructionKind::Fence { scope, semantics } => {
-                self.push_step(at, StepKind::Fence(*scope, *semantics), new_step(state.guard), false);
+                let step = self.new_step(&state, at);
+                self.push_step(at, StepKind::Fence(*scope, *semantics), step, false);
             }
             // A barrier that some runs do not reach may block others.
             InstructionKind::ControlBarrier(_) if state.guard == Bit::TRUE => {
-                self.push_step(at, StepKind::ControlBarrier, new_step(state.guard), false);
+                let step = self.new_step(&state, at);
+                self.push_step(at, StepKind::ControlBarrier, step, false);
             }
             InstructionKind::ControlBarrier(_)
             | InstructionKind::SplitBarrier(_)
@@ -281,7 +286,7 @@ impl Unroller<'_> {
             InstructionKind::Flow(Flow::Label(_)) => {
                 let head = LoopHead {
                     first_step: self.steps.len(),
-                    registers: state.registers.iter().map(|register| register.value.clone()).collect(),
+                    registers: state.registers.clone(),
                     conditions: state.conditions.clone(),
                 };
                 state.heads.insert(at, head);
@@ -297,8 +302,11 @@ impl Unroller<'_> {
                 return self.branch(state, &instance, *target, taken);
             }
             InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
-                let taken = state.conditions[usize::from(condition.0)];
-                return self.branch(state, &instance, *target, taken);
+                let TracedCondition { holds, sources } = state.conditions[usize::from(condition.0)].clone();
+                // The code up to the target executes only if the branch is not taken.
+                let end = label_position(&self.test.thread(self.thread).instructions, *target)?;
+                self.add_control_dependency(&mut state, &sources, end);
+                return self.branch(state, &instance, *target, holds);
             }
         }
         self.add_state(state, at + 1, instance.taken);
@@ -380,10 +388,31 @@ impl Unroller<'_> {
     fn are_registers_equal(&mut self, state: &MergedState, head: &LoopHead, live: &[bool]) -> Bit {
         let mut equal = Vec::new();
         for register in (0..live.len()).filter(|register| live[*register]) {
-            equal.push(self.circuit.equals(&state.registers[register].value, &head.registers[register]));
-            equal.push(self.circuit.iff(state.conditions[register], head.conditions[register]));
+            let (now, before) = (&state.registers[register], &head.registers[register]);
+            let (condition, earlier) = (&state.conditions[register], &head.conditions[register]);
+            if self.tracks_dependencies
+                && (now.sources != before.sources || condition.sources != earlier.sources)
+            {
+                return Bit::FALSE;
+            }
+            equal.push(self.circuit.equals(&now.value, &before.value));
+            equal.push(self.circuit.iff(condition.holds, earlier.holds));
         }
         self.circuit.all(&equal)
+    }
+
+    /// Makes the steps that follow, up to the instruction at `end`, control-dependent on reads.
+    fn add_control_dependency(&mut self, state: &mut MergedState, reads: &Dependencies, end: usize) {
+        if self.tracks_dependencies && !reads.is_empty() {
+            add_dependencies(self.circuit, state.control.entry(end).or_default(), reads);
+            self.mark_decisive(state.guard, reads);
+        }
+    }
+
+    /// Marks reads as decisive, given that a guard holds.
+    fn mark_decisive(&mut self, guard: Bit, reads: &Dependencies) {
+        let reads = reads.iter().map(|(step, bit)| (*step, self.circuit.and(guard, *bit))).collect();
+        add_dependencies(self.circuit, &mut self.decisive, &reads);
     }
 
     fn execute_compute(&mut self, state: &mut MergedState, compute: &Compute) {
@@ -391,7 +420,11 @@ impl Unroller<'_> {
             Compute::Compare { destination, relation, left, right } => {
                 let scalar = ScalarType::default();
                 let sides = [*left, *right].map(|side| operand_value(state, side, scalar));
-                state.conditions[usize::from(destination.0)] = self.compare(*relation, &sides, UNSIGNED);
+                let holds = self.compare(*relation, &sides, UNSIGNED);
+                let [left, right] = sides;
+                let mut sources = left.sources;
+                add_dependencies(self.circuit, &mut sources, &right.sources);
+                state.conditions[usize::from(destination.0)] = TracedCondition { holds, sources };
             }
             Compute::Move { destination, value } => {
                 state.registers[usize::from(destination.0)] =
@@ -422,15 +455,12 @@ impl Unroller<'_> {
         scalar: ScalarType,
     ) -> TracedValue {
         let value = apply_operation(self.circuit, operation, &left.value, &right.value, scalar);
-        // A value that no operand changes depends on none of them.
-        if value.to_constant().is_some() && !self.possible.ignores_branches {
-            return TracedValue { value, sources: BTreeMap::new() };
+        // A value that no operand changes depends on none of them, except for models with dependencies.
+        if value.to_constant().is_some() && !self.possible.ignores_branches && !self.tracks_dependencies {
+            return TracedValue { value, sources: Dependencies::new() };
         }
         let mut sources = left.sources.clone();
-        for (step, bit) in &right.sources {
-            let both = sources.get(step).map_or(*bit, |other| self.circuit.or(*bit, *other));
-            sources.insert(*step, both);
-        }
+        add_dependencies(self.circuit, &mut sources, &right.sources);
         TracedValue { value, sources }
     }
 
@@ -438,8 +468,12 @@ impl Unroller<'_> {
         if access.performer == Performer::Cooperative {
             return None;
         }
+        let address = access.place.address.filter(|_| self.tracks_dependencies);
+        let address = address.map(|register| state.registers[usize::from(register.0)].sources.clone());
+        let address = address.unwrap_or_default();
+        self.mark_decisive(state.guard, &address);
         for (index, lane) in access.scalar_accesses().enumerate() {
-            self.execute_lane(state, at, &lane, index > 0)?;
+            self.execute_lane(state, at, &lane, &address, index > 0)?;
         }
         Some(())
     }
@@ -450,16 +484,19 @@ impl Unroller<'_> {
         state: &mut MergedState,
         at: usize,
         access: &MemoryAccess,
+        address: &Dependencies,
         is_continuation: bool,
     ) -> Option<()> {
         let (test, place, scalar) = (self.test, &access.place, access.place.scalar_type(self.test));
         let extent = Extent::from_place(test, place);
         let memory = |access| StepAccess { location: place.location, class: place.class, access, extent };
         let own = memory(access.strength);
+        let start = GuardedStep { address: address.clone(), ..self.new_step(state, at) };
         let guard = state.guard;
         let new_read = |me: &mut Self| me.new_read(extent.storage, scalar);
         let source = self.steps.len();
-        let traced = |value: BitVector| TracedValue { value, sources: BTreeMap::from([(source, Bit::TRUE)]) };
+        let traced =
+            |value: BitVector| TracedValue { value, sources: Dependencies::from([(source, Bit::TRUE)]) };
         let thread = self.thread;
         let register_type = |register| test.register_type(thread, register);
         let to_register = |register, read: &TracedValue| TracedValue {
@@ -474,23 +511,28 @@ impl Unroller<'_> {
             AccessKind::Load(destinations) => {
                 let register = destinations.first();
                 let read = traced(new_read(self));
-                let step = GuardedStep { read: Some(read.value.clone()), ..new_step(guard) };
+                let step = GuardedStep { read: Some(read.value.clone()), ..start.clone() };
                 self.push_step(at, StepKind::Read(own), step, is_continuation);
                 state.registers[usize::from(register.0)] = to_register(register, &read);
             }
             AccessKind::Store(values) => {
                 let TracedValue { value, sources } = stored_value(state, values.first());
-                let step = GuardedStep { written: Some(value), sources, ..new_step(guard) };
+                let step = GuardedStep { written: Some(value), sources, ..start.clone() };
                 let kind = StepKind::Write(own, SymbolicValue::Known(Value(0)));
                 self.push_step(at, kind, step, is_continuation);
             }
             AccessKind::Await { destination, value: awaited } => {
-                let awaited = operand_value(state, awaited, scalar).value;
+                let awaited = operand_value(state, awaited, scalar);
                 let read = traced(new_read(self));
-                let step = GuardedStep { read: Some(read.value.clone()), ..new_step(guard) };
+                let step = GuardedStep { read: Some(read.value.clone()), ..start.clone() };
                 self.push_step(at, StepKind::Read(own), step, is_continuation);
-                let is_equal = compare(self.circuit, Comparison::Equal, &read.value, &awaited, UNSIGNED);
+                let is_equal =
+                    compare(self.circuit, Comparison::Equal, &read.value, &awaited.value, UNSIGNED);
                 self.requirements.push(vec![!guard, is_equal]);
+                // All that follows an await executes only if the await succeeds.
+                let mut decisive = read.sources.clone();
+                add_dependencies(self.circuit, &mut decisive, &awaited.sources);
+                self.add_control_dependency(state, &decisive, usize::MAX);
                 state.registers[usize::from(destination.0)] = to_register(destination, &read);
             }
             AccessKind::Rmw { destination, operation } => {
@@ -530,16 +572,17 @@ impl Unroller<'_> {
                             compare(self.circuit, Comparison::Equal, &read.value, &expected, scalar);
                         self.requirements.push(vec![!guard, is_equal]);
                         result.value = self.circuit.select(succeeds, &read.value, &found);
-                        result.sources = BTreeMap::from([(source, succeeds), (source + 1, !succeeds)]);
+                        result.sources = Dependencies::from([(source, succeeds), (source + 1, !succeeds)]);
                         let step = GuardedStep {
+                            guard,
                             read: Some(read.value.clone()),
                             written: written.as_ref().map(|written| written.value.clone()),
                             sources: written.take().map(|written| written.sources).unwrap_or_default(),
-                            ..new_step(guard)
+                            ..start.clone()
                         };
                         let kind = StepKind::Rmw(own, Some(SymbolicValue::Known(Value(0))));
                         self.push_step(at, kind, step, is_continuation);
-                        let failed = GuardedStep { read: Some(found), ..new_step(failure) };
+                        let failed = GuardedStep { guard: failure, read: Some(found), ..start.clone() };
                         self.push_step(at, StepKind::Rmw(memory(strength), None), failed, is_continuation);
                     }
                 }
@@ -548,7 +591,7 @@ impl Unroller<'_> {
                         read: Some(read.value.clone()),
                         written: Some(value),
                         sources,
-                        ..new_step(guard)
+                        ..start
                     };
                     self.push_step(at, StepKind::Rmw(own, Some(stored)), step, is_continuation);
                 }
@@ -564,6 +607,23 @@ impl Unroller<'_> {
     fn new_read(&mut self, storage: LocationId, scalar: ScalarType) -> BitVector {
         let possible = self.possible.of_storage(storage);
         new_read_value(self.circuit, self.requirements, possible, scalar.bits())
+    }
+
+    /// Returns a step of the instruction at `at`, without an access.
+    fn new_step(&mut self, state: &MergedState, at: usize) -> GuardedStep {
+        let mut control = Dependencies::new();
+        for (_, reads) in state.control.range(at + 1..) {
+            add_dependencies(self.circuit, &mut control, reads);
+        }
+        let none = Dependencies::new();
+        GuardedStep {
+            guard: state.guard,
+            read: None,
+            written: None,
+            sources: none.clone(),
+            address: none,
+            control,
+        }
     }
 
     fn push_step(&mut self, at: usize, kind: StepKind, step: GuardedStep, is_continuation: bool) {
@@ -582,67 +642,12 @@ impl Unroller<'_> {
     }
 }
 
-fn new_step(guard: Bit) -> GuardedStep {
-    GuardedStep { guard, read: None, written: None, sources: BTreeMap::new() }
-}
-
 fn operand_value(state: &MergedState, operand: Operand, scalar: ScalarType) -> TracedValue {
     match operand {
         Operand::Constant(constant) => TracedValue {
             value: to_constant(Value::from_constant(constant, scalar)),
-            sources: BTreeMap::new(),
+            sources: Dependencies::new(),
         },
         Operand::Register(register) => state.registers[usize::from(register.0)].clone(),
     }
-}
-
-/// Returns a bit that holds if one of two guards does, which exclude each other.
-fn join_guards(circuit: &mut Circuit, a: Bit, b: Bit) -> Bit {
-    // Both sides of a branch: the guard before it.
-    let (left, right) = (circuit.conjuncts(a), circuit.conjuncts(b));
-    let shared: Vec<Bit> = left.iter().copied().filter(|bit| right.contains(bit)).collect();
-    let open =
-        |side: &[Bit]| -> Vec<Bit> { side.iter().copied().filter(|bit| !shared.contains(bit)).collect() };
-    if let ([one], [other]) = (open(&left).as_slice(), open(&right).as_slice())
-        && *one == !*other
-    {
-        return circuit.all(&shared);
-    }
-    circuit.or(a, b)
-}
-
-/// Merges two states of one instance, which exclude each other.
-fn merge_states(circuit: &mut Circuit, first: MergedState, second: MergedState) -> MergedState {
-    let select = second.guard;
-    let merge_conditions = |circuit: &mut Circuit, second: &[Bit], first: &[Bit]| -> Vec<Bit> {
-        second.iter().zip(first).map(|(then, other)| circuit.if_then_else(select, *then, *other)).collect()
-    };
-    let registers = first
-        .registers
-        .iter()
-        .zip(&second.registers)
-        .map(|(first, second)| {
-            let mut sources = BTreeMap::new();
-            for step in first.sources.keys().chain(second.sources.keys()) {
-                let bit = |of: &TracedValue| of.sources.get(step).copied().unwrap_or(Bit::FALSE);
-                sources.insert(*step, circuit.if_then_else(select, bit(second), bit(first)));
-            }
-            TracedValue { value: circuit.select(select, &second.value, &first.value), sources }
-        })
-        .collect();
-    let conditions = merge_conditions(circuit, &second.conditions, &first.conditions);
-    let mut heads = BTreeMap::new();
-    for (label, one) in &first.heads {
-        let Some(other) = second.heads.get(label) else { continue };
-        let registers = other
-            .registers
-            .iter()
-            .zip(&one.registers)
-            .map(|(then, other)| circuit.select(select, then, other));
-        let registers = registers.collect();
-        let conditions = merge_conditions(circuit, &other.conditions, &one.conditions);
-        let first_step = one.first_step.min(other.first_step);
-        heads.insert(*label, LoopHead { first_step, registers, conditions });
-    }
-    MergedState { guard: join_guards(circuit, first.guard, second.guard), registers, conditions, heads }
 }

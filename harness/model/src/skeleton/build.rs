@@ -68,6 +68,7 @@ fn build_with_tangles(
         builder.mark_decisive(ThreadId(index as u16), path);
     }
     builder.add_final_values(paths);
+    builder.skeleton.add_data_dependencies();
     let events = builder.skeleton.events.len();
     if events > MAX_EVENTS {
         return Err(PredictError::TooManyEvents { events, bound: MAX_EVENTS });
@@ -518,7 +519,7 @@ impl<'t> Builder<'t> {
         let first = self.next_event();
         for piece in pieces {
             let mut part = event.clone();
-            part.storage = Some(piece.cell);
+            (part.storage, part.piece) = (Some(piece.cell), Some(*piece));
             self.skeleton.events.push(part);
         }
         match pieces {
@@ -537,7 +538,7 @@ impl<'t> Builder<'t> {
     fn push_write(&mut self, event: &Event, stored: &SymbolicValue<u16>, pieces: &[AccessPiece]) {
         for piece in pieces {
             let mut part = event.clone();
-            part.storage = Some(piece.cell);
+            (part.storage, part.piece) = (Some(piece.cell), Some(*piece));
             part.stored_value = Some(extract_piece(stored, *piece));
             self.skeleton.events.push(part);
         }
@@ -720,6 +721,22 @@ impl<'t> Builder<'t> {
                 if system::have_overlapping_sections(test, ThreadId(left), ThreadId(right)) {
                     skeleton.overlapping_fragments.push((ThreadId(left), ThreadId(right)));
                 }
+            }
+        }
+    }
+}
+
+impl Skeleton {
+    /// Adds the pairs of a write and a read that the written value is computed from.
+    fn add_data_dependencies(&mut self) {
+        for (write, event) in (0..).zip(&self.events) {
+            if let Some(stored) = &event.stored_value {
+                // A fused read-modify-write does not depend on itself.
+                stored.for_each_read(&mut |read| {
+                    if read != write {
+                        self.data_dependencies.push((read, write));
+                    }
+                });
             }
         }
     }

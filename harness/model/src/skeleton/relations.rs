@@ -172,21 +172,8 @@ impl Skeleton {
                 arrival.round == wait.round
                     && (arrival.scope != Scope::Subgroup || executes(arrival, wait) && executes(wait, arrival))
             }),
+            "data" => from_list(&self.data_dependencies),
             "ssw" | "pkt" => from_list(&self.system_sync),
-            "data" => {
-                let mut matrix = M::empty(n);
-                for (write, event) in self.events.iter().enumerate() {
-                    if let Some(stored) = &event.stored_value {
-                        stored.for_each_read(&mut |read| {
-                            // A fused read-modify-write does not depend on itself.
-                            if usize::from(read) != write {
-                                matrix.insert(usize::from(read), write);
-                            }
-                        });
-                    }
-                }
-                matrix
-            }
             _ => return None,
         })
     }

@@ -112,7 +112,7 @@ impl Tags {
         self.bits
     }
 
-    pub(super) fn add(&mut self, bits: u64) {
+    pub(crate) fn add(&mut self, bits: u64) {
         self.bits |= bits;
     }
 
