@@ -3,7 +3,7 @@
 use litmus::{Test, ThreadId};
 
 use crate::PredictError;
-use crate::path::{PathChoice, ThreadPath, enumerate_paths};
+use crate::path::{ThreadPath, enumerate_paths};
 use crate::skeleton::{ExecutionSemantics, Skeleton, build_skeletons};
 use crate::supported::check_supported;
 
@@ -29,7 +29,7 @@ pub(crate) fn for_each_skeleton(
 ) -> Result<(), PredictError> {
     let paths = enumerate_thread_paths(test, semantic, unroll)?;
     let observables = test.observables();
-    for_each_combination(&paths, &|_| true, &mut |_, combination| {
+    for_each_combination(&paths, &mut |combination| {
         for skeleton in build_skeletons(test, &observables, combination, semantic)? {
             if !visit(skeleton)? {
                 return Ok(false);
@@ -51,44 +51,23 @@ pub(crate) fn enumerate_thread_paths(
         .collect()
 }
 
-/// Visits every included combination of one path per thread while `visit` returns true.
-///
-/// `is_included` may exclude all combinations that begin with some paths.
+/// Visits every combination of one path per thread while `visit` returns true; the path of the first thread changes most
+/// often.
 pub(crate) fn for_each_combination(
     all: &[Vec<ThreadPath>],
-    is_included: &dyn Fn(&[PathChoice]) -> bool,
-    visit: &mut impl FnMut(&[PathChoice], &[&ThreadPath]) -> Result<bool, PredictError>,
+    visit: &mut impl FnMut(&[&ThreadPath]) -> Result<bool, PredictError>,
 ) -> Result<(), PredictError> {
-    // The paths of the last threads are chosen; that of the others is the first or a later one.
-    let mut taken = vec![PathChoice::From(0); all.len()];
-    let mut open = all.len();
-    let mut next = 0;
+    let mut taken = vec![0; all.len()];
     loop {
-        let mut included = None;
-        if let Some(thread) = open.checked_sub(1) {
-            included = (next..all[thread].len()).find(|path| {
-                taken[thread] = PathChoice::Path(*path);
-                is_included(&taken)
-            });
-        } else {
-            let chosen = all.iter().zip(&taken);
-            let combination: Vec<&ThreadPath> =
-                chosen.filter_map(|(paths, taken)| paths.get(taken.first_path())).collect();
-            if !visit(&taken, &combination)? {
-                return Ok(());
-            }
+        let combination = all.iter().zip(&taken).map(|(paths, taken)| paths.get(*taken));
+        let Some(combination) = combination.collect::<Option<Vec<&ThreadPath>>>() else { return Ok(()) };
+        if !visit(&combination)? {
+            return Ok(());
         }
-        if included.is_some() {
-            open -= 1;
-            next = 0;
-            continue;
-        }
-        // The thread whose path was chosen before tries its next one.
-        if let Some(thread) = open.checked_sub(1) {
-            taken[thread] = PathChoice::From(0);
-        }
-        let Some(before) = taken.get(open) else { return Ok(()) };
-        next = before.first_path() + 1;
-        open += 1;
+        // Counts up like an odometer.
+        let is_last = |thread: usize| taken[thread] + 1 == all[thread].len();
+        let Some(next) = (0..all.len()).find(|thread| !is_last(*thread)) else { return Ok(()) };
+        taken[..next].fill(0);
+        taken[next] += 1;
     }
 }

@@ -54,24 +54,6 @@ impl ThreadPath {
     }
 }
 
-/// The path of a thread as far as it is chosen: this path, or this or a later one.
-#[derive(Clone, Copy, Debug)]
-pub enum PathChoice {
-    /// This path.
-    Path(usize),
-    /// This or a later path.
-    From(usize),
-}
-
-impl PathChoice {
-    /// Returns the path, or the first that is still possible.
-    pub(crate) fn first_path(self) -> usize {
-        match self {
-            PathChoice::Path(path) | PathChoice::From(path) => path,
-        }
-    }
-}
-
 /// A step of a path, in program order.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadStep {

@@ -17,12 +17,11 @@ use crate::flags::Flags;
 use crate::guarded::{decide_in_turns, decide_program};
 use crate::matrix::with_smallest_matrix;
 use crate::outcome_collector::{Findings, OutcomeCollector, OutcomeStatus, OutcomeTable, ValueRules};
-use crate::path::{PathChoice, ThreadPath, enumerate_observed_paths};
+use crate::path::{ThreadPath, enumerate_observed_paths};
 use crate::quick::QuickSet;
-use crate::rmw_chain::CounterLocations;
 use crate::search::step_weight;
 use crate::sequential::{SchedulingMode, SequentialMachine};
-use crate::skeleton::{ExecutionSemantics, build_skeletons};
+use crate::skeleton::build_skeletons;
 use crate::supported::check_supported;
 use crate::valuation::ValueDomain;
 use crate::{Budget, Model, PredictError};
@@ -165,9 +164,6 @@ pub fn predict_summary(
 /// Steps of the solver that take about as long as one step of a list of outcomes.
 const SOLVER_STEPS_PER_LISTING_STEP: u64 = 8;
 
-/// Outcomes are listed for at most this many combinations of paths, if some can be excluded without a list.
-const MAX_LISTED_COMBINATIONS: usize = 1 << 12;
-
 impl BoundedTest<'_> {
     /// Finds outcomes and races.
     ///
@@ -257,7 +253,6 @@ impl BoundedTest<'_> {
             });
             paths.collect::<Result<_, _>>()?
         };
-        let counter_locations = find_counter_locations(test, &paths, semantic);
         let replaces_dependencies = paths.iter().flatten().any(|path| path.replaces_dependencies);
         let mut findings =
             Findings { unlisted: !strategy.lists_outcomes, replaces_dependencies, ..Findings::default() };
@@ -267,11 +262,10 @@ impl BoundedTest<'_> {
             findings.timed_out = true;
             return Ok(findings);
         }
-        findings.unlisted |= counter_locations.can_exclude_paths() && combinations > MAX_LISTED_COMBINATIONS;
         let is_encoded = strategy.lists_outcomes && strategy.whole_program;
         let search_steps = if is_encoded { strategy.search_steps } else { u64::MAX };
         let start = findings.clone();
-        self.explore_paths(&paths, &counter_locations, search_steps, tracker, &mut findings)?;
+        self.explore_paths(&paths, search_steps, tracker, &mut findings)?;
         if !findings.reached_step_limit || findings.timed_out {
             return Ok(findings);
         }
@@ -287,7 +281,7 @@ impl BoundedTest<'_> {
             return Ok(Findings { candidate_executions, consistent_executions, ..listed });
         }
         findings = start;
-        self.explore_paths(&paths, &counter_locations, u64::MAX, tracker, &mut findings)?;
+        self.explore_paths(&paths, u64::MAX, tracker, &mut findings)?;
         Ok(findings)
     }
 
@@ -295,18 +289,14 @@ impl BoundedTest<'_> {
     fn explore_paths(
         self,
         paths: &[Vec<ThreadPath>],
-        counter_locations: &CounterLocations,
         search_steps: u64,
         tracker: &BudgetTracker<'_>,
         findings: &mut Findings,
     ) -> Result<(), PredictError> {
         let domain = &ValueDomain::new(self.test);
-        let explorer = PathExplorer { bounded: self, search_steps, tracker, domain, counter_locations };
-        // Excluded combinations have candidates, but without a list there may be too many to visit.
-        let is_list = !findings.unlisted && !findings.outcomes.is_fixed;
-        let is_included = |taken: &[PathChoice]| is_list || counter_locations.has_distinct_reads(taken);
-        for_each_combination(paths, &is_included, &mut |taken, combination| {
-            explorer.explore_combination(taken, combination, findings)?;
+        let explorer = PathExplorer { bounded: self, search_steps, tracker, domain };
+        for_each_combination(paths, &mut |combination| {
+            explorer.explore_combination(combination, findings)?;
             Ok(explorer.has_open_question(findings))
         })
     }
@@ -380,25 +370,12 @@ pub fn find_allowed_outcomes(
         None => {
             let mut findings = Findings { outcomes: table, ..Findings::default() };
             let paths = enumerate_thread_paths(test, bounded.semantic, unroll)?;
-            let counter_locations = find_counter_locations(test, &paths, bounded.semantic);
-            bounded.explore_paths(&paths, &counter_locations, u64::MAX, tracker, &mut findings)?;
+            bounded.explore_paths(&paths, u64::MAX, tracker, &mut findings)?;
             findings
         }
     };
     let is_known = !findings.timed_out && !findings.unlisted && findings.truncated_combinations == 0;
     Ok(is_known.then(|| findings.outcomes.into_allowed().collect()))
-}
-
-/// Returns the counter locations of a test, if the model is known to keep their order.
-fn find_counter_locations(
-    test: &Test,
-    paths: &[Vec<ThreadPath>],
-    semantic: ExecutionSemantics,
-) -> CounterLocations {
-    match semantic.is_shipped_vulkan {
-        true => CounterLocations::new(test, paths),
-        false => CounterLocations::default(),
-    }
 }
 
 /// Explores the path combinations of a test.
@@ -408,7 +385,6 @@ struct PathExplorer<'a> {
     search_steps: u64,
     tracker: &'a BudgetTracker<'a>,
     domain: &'a ValueDomain<'a>,
-    counter_locations: &'a CounterLocations,
 }
 
 impl PathExplorer<'_> {
@@ -425,7 +401,6 @@ impl PathExplorer<'_> {
     /// Explores one path combination.
     fn explore_combination(
         &self,
-        taken: &[PathChoice],
         combination: &[&ThreadPath],
         findings: &mut Findings,
     ) -> Result<(), PredictError> {
@@ -434,16 +409,9 @@ impl PathExplorer<'_> {
             return Ok(());
         }
         let BoundedTest { test, compiled, observables, semantic, .. } = self.bounded;
-        let is_feasible = self.counter_locations.has_distinct_reads(taken);
         for skeleton in build_skeletons(test, observables, combination, semantic)? {
             let rules = ValueRules { out_of_thin_air: semantic.allows_thin_air, domain: self.domain };
             let collector = OutcomeCollector::new(test, observables, &skeleton, rules, self.tracker);
-            if !is_feasible {
-                // No execution of this combination is consistent, but its outcomes count as
-                // candidates.
-                collector.add_candidates(findings);
-                continue;
-            }
             let prepared = compiled.prepare_plan(&skeleton);
             let has_execution = with_smallest_matrix!(skeleton.len(), M =>
                 explore_skeleton::<M>(&skeleton, &prepared, &collector, self.search_steps, findings))?;

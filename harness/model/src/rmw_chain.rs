@@ -2,8 +2,7 @@
 //! by read-modify-writes.
 //!
 //! Each RMW reads from its immediate predecessor in modification order, so that values flow along one chain.
-//! No value depends on itself or on another location, and none passes through more writes than there are. If
-//! every write increases the value, no two RMWs read the same value.
+//! No value depends on itself or on another location, and none passes through more writes than there are.
 //!
 //! This follows from the Vulkan memory model if each write is one atomic RMW of a device thread, through one
 //! name, in scope of all the others. Let X read from W.
@@ -17,13 +16,10 @@ use litmus::{
     Access, ArithmeticOperation, LocationId, LocationInit, Placement, Scope, Test, ThreadPlace, Value,
 };
 
-use crate::path::{PathChoice, StepAccess, StepKind, ThreadPath, ThreadStep};
+use crate::path::{StepAccess, StepKind, ThreadPath};
 use crate::skeleton::{Skeleton, Tags};
 use crate::symbolic::{ReadIndex, SymbolicValue};
 use crate::valuation::reads_of;
-
-/// Limit of the sum of all increments of one location, for excluding combinations of paths.
-const MAX_COUNTER_VALUE: u64 = 256;
 
 /// The locations of a test that are written only by mutually ordered RMWs.
 #[derive(Debug, Default)]
@@ -31,16 +27,6 @@ pub(crate) struct CounterLocations {
     pub(crate) locations: Vec<LocationId>,
     /// The locations whose writes are all mutually ordered atomics, through one name.
     pub(crate) ordered: Vec<LocationId>,
-    /// The counters: every write increases them.
-    counters: Vec<IncreasingLocation>,
-}
-
-/// A location that every write increases.
-#[derive(Debug)]
-struct IncreasingLocation {
-    /// For each thread, path and RMW of that path: the values that the RMW may read, as offsets from the
-    /// initial value.
-    readable_values: Vec<Vec<Vec<Vec<bool>>>>,
 }
 
 /// The RMW chain of one location in an event structure.
@@ -104,20 +90,9 @@ impl CounterLocations {
             found.ordered.push(name);
             if writers.len() > 1 && only_rmws {
                 found.locations.push(name);
-                found.counters.extend(IncreasingLocation::new(test, name, paths));
             }
         }
         found
-    }
-
-    /// Returns true if some combinations of paths are known to have no execution.
-    pub(crate) fn can_exclude_paths(&self) -> bool {
-        !self.counters.is_empty()
-    }
-
-    /// Returns true if the RMWs of each counter may read pairwise different values on these paths.
-    pub(crate) fn has_distinct_reads(&self, taken: &[PathChoice]) -> bool {
-        self.counters.iter().all(|counter| counter.has_distinct_reads(taken))
     }
 
     /// Returns the RMW chains of an event structure. A location is omitted if a stored value depends on
@@ -181,118 +156,6 @@ fn find_atomic_writers(name: LocationId, paths: &[Vec<ThreadPath>]) -> Option<(V
         }
     }
     Some((writers, only_rmws))
-}
-
-impl IncreasingLocation {
-    fn new(test: &Test, name: LocationId, paths: &[Vec<ThreadPath>]) -> Option<IncreasingLocation> {
-        let bits = test.location(name).scalar_type().bits();
-        let first = test.initial_value(name, 0).0;
-        let mut total = 0u64;
-        for paths in paths {
-            let mut most = 0u64;
-            for path in paths {
-                let mut sum = 0u64;
-                for (_, step, read) in counting_steps(path, name) {
-                    let StepKind::Rmw(_, Some(stored)) = &step.kind else { continue };
-                    sum = sum.saturating_add(added_amount(stored, read)?);
-                }
-                most = most.max(sum);
-            }
-            total = total.saturating_add(most);
-        }
-        // No addition wraps around, and signed numbers keep their order.
-        if total > MAX_COUNTER_VALUE || bits < 8 || first.checked_add(total)? >= 1 << (bits.min(63) - 1) {
-            return None;
-        }
-        let readable_values = |path: &ThreadPath| -> Vec<Vec<bool>> {
-            // No thread needs to pass a wait that the other threads must reach first.
-            let waits = |step: &ThreadStep| {
-                matches!(step.kind, StepKind::ControlBarrier | StepKind::SplitBarrier | StepKind::Subgroup(_))
-            };
-            let end = path.steps.iter().position(waits).unwrap_or(path.steps.len());
-            let each = counting_steps(path, name).take_while(|(at, ..)| *at < end).map(|(_, _, read)| {
-                let is_readable = |value: u64| {
-                    path.constraints.iter().all(|constraint| {
-                        constraint.is_satisfied(&mut |other| (other == read).then_some(Value(value)))
-                            != Some(false)
-                    })
-                };
-                // An RMW reads the value before its own increment, so it never reads the final one.
-                (first..first + total).map(is_readable).collect()
-            });
-            each.collect()
-        };
-        let readable_values = paths.iter().map(|paths| paths.iter().map(readable_values).collect()).collect();
-        Some(IncreasingLocation { readable_values })
-    }
-
-    fn has_distinct_reads(&self, taken: &[PathChoice]) -> bool {
-        let mut found: Vec<Vec<bool>> = Vec::new();
-        for (paths, taken) in self.readable_values.iter().zip(taken) {
-            match *taken {
-                PathChoice::Path(path) => found.extend(paths.get(path).into_iter().flatten().cloned()),
-                // An RMW that all remaining paths share may read the union of their values.
-                PathChoice::From(least) => {
-                    let remaining = paths.get(least..).unwrap_or_default();
-                    for at in 0..remaining.iter().map(Vec::len).min().unwrap_or(0) {
-                        let mut any = remaining[0][at].clone();
-                        for path in remaining {
-                            any.iter_mut().zip(&path[at]).for_each(|(any, may)| *any |= may);
-                        }
-                        found.push(any);
-                    }
-                }
-            }
-        }
-        has_distinct_assignment(&found)
-    }
-}
-
-/// Returns true if each row can be assigned a value that no other row has (bipartite matching, Kuhn's
-/// algorithm).
-fn has_distinct_assignment(found: &[Vec<bool>]) -> bool {
-    fn assign_value(
-        one: usize,
-        found: &[Vec<bool>],
-        seen: &mut [bool],
-        assigned: &mut [Option<usize>],
-    ) -> bool {
-        for number in 0..assigned.len() {
-            if !found[one].get(number).copied().unwrap_or(false) || std::mem::replace(&mut seen[number], true)
-            {
-                continue;
-            }
-            let free = match assigned[number] {
-                None => true,
-                Some(other) => assign_value(other, found, seen, assigned),
-            };
-            // An augmenting path: the value's previous row has found another one.
-            if free {
-                assigned[number] = Some(one);
-                return true;
-            }
-        }
-        false
-    }
-    let numbers = found.first().map_or(0, Vec::len);
-    let mut assigned: Vec<Option<usize>> = vec![None; numbers];
-    (0..found.len()).all(|one| assign_value(one, found, &mut vec![false; numbers], &mut assigned))
-}
-
-/// Returns the RMWs of a path on a location, each with the index of its read.
-fn counting_steps(
-    path: &ThreadPath,
-    name: LocationId,
-) -> impl Iterator<Item = (usize, &ThreadStep, ReadIndex)> {
-    let mut reads = 0;
-    let all = path.steps.iter().enumerate().map(move |(at, step)| {
-        let read = reads;
-        reads += ReadIndex::from(step.kind.is_read());
-        (at, step, read)
-    });
-    all.filter(move |(_, step, _)| {
-        matches!(&step.kind, StepKind::Rmw(memory, Some(_)) if memory.extent.storage == name)
-    })
 }
 
 /// Returns the constant that an RMW adds to the value that it reads, if it is positive.
