@@ -1,6 +1,7 @@
 //! Reads litmus tests of C11 and PTX as programs of the native dialect.
 //!
-//! - **C11** as herd reads it, with OpenCL's scopes and the placements of Dartagnan (`P0@wg 0, dev 0`). The mapping is
+//! - **C11** as herd reads it, with OpenCL's scopes, fences of work-items, and placements: herd's `scopeTree`, or those of
+//!   Dartagnan (`P0@wg 0, dev 0`). The mapping is
 //!   that of Khronos, "Comparing the Vulkan SPIR-V memory model to C++'s" (2018): every access is non-private, a release
 //!   makes available and an acquire makes visible at its scope. The storage class of an atomic is that of its object.
 //!   Without a scope it is the device.

@@ -32,6 +32,17 @@ const SCOPES: words::Words<Scope> = &[
     ("memory_scope_all_svm_devices", Scope::Device),
 ];
 
+/// The memory that a fence of OpenCL orders.
+const FENCE_FLAGS: words::Words<StorageClass> =
+    &[("CLK_GLOBAL_MEM_FENCE", StorageClass::Buffer), ("CLK_LOCAL_MEM_FENCE", StorageClass::Workgroup)];
+
+/// The work-group and the sub-group of a part of a scope tree, with the numbers that are given out.
+#[derive(Clone, Copy, Default)]
+struct ScopeNode {
+    workgroup: Option<u32>,
+    subgroup: Option<u32>,
+}
+
 /// A thread whose statements are read.
 struct C11Thread {
     id: ThreadId,
@@ -42,8 +53,16 @@ struct C11Thread {
 impl Parser<'_> {
     pub(super) fn parse_c11_body(&mut self) {
         let Some(mut registers) = self.parse_declarations() else { return };
+        let mut counts = ScopeNode { workgroup: Some(0), subgroup: Some(0) };
         while !self.is_after_table() {
-            if let Err(error) = self.parse_c11_thread(&mut registers) {
+            let parsed = match self.at_word("scopeTree") {
+                true => {
+                    self.next();
+                    self.parse_scope_tree(ScopeNode::default(), &mut counts, 0)
+                }
+                false => self.parse_c11_thread(&mut registers),
+            };
+            if let Err(error) = parsed {
                 self.errors.push(error);
                 return;
             }
@@ -93,6 +112,45 @@ impl Parser<'_> {
             TokenKind::OpenBrace => self.parse_c11_statement(&mut thread),
             _ => Err(self.unexpected_token("`{` and statements")),
         }
+    }
+
+    /// Parses `(device (work_group P0 P1) (work_group P2))`, after the threads. Threads outside of a sub-group have one
+    /// each.
+    fn parse_scope_tree(&mut self, outer: ScopeNode, counts: &mut ScopeNode, depth: usize) -> Parsed<()> {
+        self.expect(TokenKind::OpenParenthesis, "`(` and a scope such as `device`")?;
+        let mut node = outer;
+        let draw = |count: &mut Option<u32>| count.replace(count.unwrap_or_default() + 1);
+        match self.token_text(self.peek()) {
+            "device" if depth == 0 => {}
+            "work_group" if outer.workgroup.is_none() => node.workgroup = draw(&mut counts.workgroup),
+            "sub_group" if outer.subgroup.is_none() => node.subgroup = draw(&mut counts.subgroup),
+            _ => return Err(self.unexpected_token("one `device`, and in it `work_group` and `sub_group`")),
+        }
+        self.next();
+        while !self.accept(TokenKind::CloseParenthesis) {
+            if self.peek().kind == TokenKind::OpenParenthesis {
+                self.parse_scope_tree(node, counts, depth + 1)?;
+                continue;
+            }
+            let token = self.peek();
+            let (number, _) = self.parse_thread_number()?;
+            let own = ScopeNode {
+                workgroup: node.workgroup.or_else(|| draw(&mut counts.workgroup)),
+                subgroup: node.subgroup.or_else(|| draw(&mut counts.subgroup)),
+            };
+            let thread = self.test.threads.iter_mut().find(|thread| thread.number == number);
+            match (thread.map(|thread| &mut thread.place), own) {
+                (
+                    Some(ThreadPlace::Device(place)),
+                    ScopeNode { workgroup: Some(workgroup), subgroup: Some(subgroup) },
+                ) => (place.workgroup, place.subgroup) = (workgroup, subgroup),
+                _ => {
+                    let (found, expected) = (format!("`P{number}`"), "a thread of the test");
+                    return Err(ParseError::Unexpected { found, expected, span: token.span });
+                }
+            }
+        }
+        Ok(())
     }
 
     fn parse_c11_statement(&mut self, thread: &mut C11Thread) -> Parsed<()> {
@@ -275,22 +333,36 @@ impl Parser<'_> {
         let (strongest, expected) = match name {
             "atomic_load" => (Order::Acquire, "`memory_order_` and `relaxed`, `acquire` or `seq_cst`"),
             "atomic_store" => (Order::Release, "`memory_order_` and `relaxed`, `release` or `seq_cst`"),
-            "atomic_thread_fence" | "atomic_exchange" => (Order::AcquireRelease, update),
+            "atomic_thread_fence" | "atomic_work_item_fence" | "atomic_exchange" => {
+                (Order::AcquireRelease, update)
+            }
             _ if fetch.is_some() => (Order::AcquireRelease, update),
             _ => {
                 return Err(self.unexpected_token(
-                    "`atomic_load`, `atomic_store`, `atomic_exchange`, `atomic_fetch_add` or similar, or `atomic_thread_fence`",
+                    "`atomic_load`, `atomic_store`, `atomic_exchange`, `atomic_fetch_add` or similar, `atomic_thread_fence`, or `atomic_work_item_fence`",
                 ));
             }
         };
-        let (is_fence, is_store) = (name == "atomic_thread_fence", name == "atomic_store");
+        let (is_fence, is_store) = (name.ends_with("_fence"), name == "atomic_store");
         if destination.is_some() && (is_fence || is_store) {
             return Err(self.unexpected_token("a value"));
         }
         self.next();
         self.expect(TokenKind::OpenParenthesis, "`(`")?;
-        let (mut place, mut value) = (None, Operand::Constant(0));
-        if !is_fence {
+        let (mut place, mut value, mut fenced) = (None, Operand::Constant(0), StorageClassSet::EMPTY);
+        if name == "atomic_work_item_fence" {
+            loop {
+                let class = lookup(FENCE_FLAGS, self.token_text(self.peek()));
+                fenced = fenced.with(class.ok_or_else(|| {
+                    self.unexpected_token("`CLK_GLOBAL_MEM_FENCE`, `CLK_LOCAL_MEM_FENCE` or both, with `|`")
+                })?);
+                self.next();
+                if !self.accept(TokenKind::Bar) {
+                    break;
+                }
+            }
+            self.expect_comma()?;
+        } else if !is_fence {
             self.accept(TokenKind::Ampersand);
             place = Some(self.parse_c11_parameter(thread)?);
             if name != "atomic_load" {
@@ -323,6 +395,7 @@ impl Parser<'_> {
         let is_local = |location: &crate::test::Location| location.reference == Some(Reference::Workgroup);
         let classes = match place {
             Some(place) => StorageClassSet::EMPTY.with(place.class),
+            None if fenced != StorageClassSet::EMPTY => fenced,
             None if self.test.locations.iter().any(is_local) => BUFFER.with(StorageClass::Workgroup),
             None => BUFFER,
         };
