@@ -416,6 +416,9 @@ pub struct Compare {
     /// Search only tests whose accesses are all atomic.
     #[arg(long, requires = "synthesize")]
     pub atomic: bool,
+    /// Search only tests that are race-free under both models: an outcome distinguishes these.
+    #[arg(long, requires = "synthesize")]
+    pub race_free: bool,
     /// Output format.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ListFormat,

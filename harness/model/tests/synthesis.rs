@@ -198,6 +198,7 @@ fn several_distinguishing_tests() {
         max_operations: 5,
         max_threads: 2,
         only_atomic: true,
+        only_race_free: false,
     };
     let found = find_distinctions(&first, &second, &constraints, &UNLIMITED).unwrap();
     assert_eq!(found.len(), 6);
@@ -220,4 +221,24 @@ fn several_distinguishing_tests() {
         find_distinctions(&first, &second, &TestConstraints { max_tests: 1, ..constraints }, &UNLIMITED)
             .unwrap();
     assert_eq!(one, found[..1]);
+}
+
+/// The smallest difference of Vulkan and sequential consistency is a race, which a search for race-free tests skips.
+#[test]
+fn races_distinguish_only_if_they_are_wanted() {
+    let (first, second) = (shipped("vulkan"), shipped("sc"));
+    let find = |only_race_free| {
+        let constraints = TestConstraints { only_race_free, ..TestConstraints::single_test(2) };
+        find_distinctions(&first, &second, &constraints, &UNLIMITED).unwrap()
+    };
+    assert_eq!(find(false)[0].difference, Difference::RacyUnderFirst);
+    assert_eq!(find(true), []);
+}
+
+/// A program that one of the models cannot judge distinguishes nothing, and does not end the search.
+#[test]
+fn programs_beyond_a_model_are_skipped() {
+    let found =
+        find_distinctions(&shipped("vulkan"), &shipped("wgsl"), &TestConstraints::single_test(2), &UNLIMITED);
+    assert_eq!(found.unwrap().len(), 1);
 }

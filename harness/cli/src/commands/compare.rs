@@ -104,7 +104,9 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
 fn describe_bounds(arguments: &Compare) -> String {
     let threads =
         arguments.threads.map_or_else(String::new, |max_threads| format!("{max_threads} threads and "));
-    format!("{}at most {threads}", if arguments.atomic { "only atomic accesses and " } else { "" })
+    let race_free = if arguments.race_free { "no race and " } else { "" };
+    let atomic = if arguments.atomic { "only atomic accesses and " } else { "" };
+    format!("{race_free}{atomic}at most {threads}")
 }
 
 /// Converts the flags to search bounds.
@@ -116,6 +118,7 @@ fn test_constraints(arguments: &Compare, events: u32) -> TestConstraints {
         max_operations: number(events),
         max_threads: arguments.threads.map_or(usize::MAX, number),
         only_atomic: arguments.atomic,
+        only_race_free: arguments.race_free,
     }
 }
 

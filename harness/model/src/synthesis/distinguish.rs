@@ -51,6 +51,8 @@ pub struct TestConstraints {
     pub max_threads: usize,
     /// True if all its accesses are atomic.
     pub only_atomic: bool,
+    /// True if it is race-free under both models, so that an outcome distinguishes them.
+    pub only_race_free: bool,
 }
 
 impl TestConstraints {
@@ -62,6 +64,7 @@ impl TestConstraints {
             max_operations: operations,
             max_threads: usize::MAX,
             only_atomic: false,
+            only_race_free: false,
         }
     }
 
@@ -260,9 +263,20 @@ impl ModelPair<'_> {
         BudgetTracker::new(self.options.budget).is_exhausted()
     }
 
+    /// Compares the verdicts of both models about a test. One that a model does not support distinguishes nothing.
     fn compare_models(&self, test: &Test) -> Result<Option<Difference>, PredictError> {
-        let (first, second) = self.predict_both(test)?;
-        Ok(Difference::compare(&first, &second))
+        match self.predict_both(test) {
+            Ok((first, second)) => Ok(self.find_difference(&first, &second)),
+            Err(PredictError::NotAvailable { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the difference of two verdicts, if the constraints allow it.
+    fn find_difference(&self, first: &PredictionSummary, second: &PredictionSummary) -> Option<Difference> {
+        let is_wanted =
+            |found: &Difference| !self.constraints.only_race_free || *found == Difference::Outcome;
+        Difference::compare(first, second).filter(is_wanted)
     }
 
     /// Tests all programs of one size.
@@ -348,9 +362,12 @@ impl ModelPair<'_> {
         let mut worklist = VecDeque::from([top.clone()]);
         let mut judged = 0;
         while let Some(test) = worklist.pop_front() {
-            let (first, second) = self.predict_both(&test)?;
+            let (first, second) = match self.predict_both(&test) {
+                Err(PredictError::NotAvailable { .. }) => continue,
+                verdicts => verdicts?,
+            };
             judged += 1;
-            if let Some(difference) = Difference::compare(&first, &second) {
+            if let Some(difference) = self.find_difference(&first, &second) {
                 best.insert(&test, difference);
                 if best.is_full() {
                     return Ok(best);
