@@ -99,6 +99,12 @@ fn format_section(diff: &DiffRecord, kind: ChangeKind) -> String {
     let mut text = format!("\n{}: {}", kind.name(), changes.len());
     if matches!(kind, ChangeKind::NewOutcome | ChangeKind::VanishedOutcome) {
         text += &format!(", {certain} of them significant");
+        // Without repeated runs, nothing says whether an outcome is new: `--format json` lists those.
+        let all = changes.len();
+        changes.retain(|change| change.p.is_some());
+        if changes.len() < all {
+            text += &format!(", {} not comparable", all - changes.len());
+        }
     }
     if kind == ChangeKind::OtherModel {
         // Omit tests whose verdict is the same under the changed model.

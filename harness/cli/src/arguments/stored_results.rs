@@ -14,9 +14,9 @@ pub struct Report {
     /// Results folders, saved lines of `run --format json`, or baselines.
     #[arg(value_name = "RESULTS", required = true)]
     pub results: Vec<PathBuf>,
-    /// Output format: html, md, csv, json, junit or herd.
-    #[arg(long, value_name = "FORMAT", default_value = "html")]
-    pub format: ReportFormat,
+    /// Output format: html, md, csv, json, junit or herd [default: html].
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<ReportFormat>,
     /// Output file, `-` for standard output [default: report.html, or the next number if it exists; other formats to
     /// standard output].
     #[arg(long, value_name = "PATH")]
@@ -26,11 +26,11 @@ pub struct Report {
     /// The folder must be new or empty, or hold an earlier site.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "out"])]
     pub site: Option<PathBuf>,
-    /// Write SVG plots instead.
+    /// Write SVG plots; with --out or --format, the report as well.
     ///
     /// The plots show the outcome histograms of each family (as slides and columns of a paper, light and dark) and,
     /// for each device, rates of weak outcomes, instances per second, and rates over several results of the device.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "out", "site"])]
+    #[arg(long, value_name = "DIR", conflicts_with = "site")]
     pub plots: Option<PathBuf>,
 }
 

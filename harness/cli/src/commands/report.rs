@@ -69,7 +69,9 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
         if !quiet {
             print_message(&format!("plots in {}", folder.display()));
         }
-        return Ok(outcome);
+        if arguments.out.is_none() && arguments.format.is_none() {
+            return Ok(outcome);
+        }
     }
     if let Some(folder) = &arguments.site {
         // Baselines omit the texts of tests.
@@ -85,22 +87,22 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
         }
         return Ok(outcome);
     }
-    let pictures = match arguments.format {
+    let format = arguments.format.unwrap_or(ReportFormat::Html);
+    let pictures = match format {
         ReportFormat::Html => explain_outcomes(&report),
         _ => Vec::new(),
     };
-    let page = (arguments.format == ReportFormat::Html).then(unused_page);
+    let page = (format == ReportFormat::Html).then(unused_page);
     let out = arguments.out.clone().or(page).filter(|path| path.as_os_str() != "-");
     match &out {
         None => {
             let mut out = StandardOutput::new();
-            write::write_report(arguments.format, &results, &report, &pictures, &mut out)
-                .map_err(output_failure)?;
+            write::write_report(format, &results, &report, &pictures, &mut out).map_err(output_failure)?;
             out.flush().map_err(output_failure)?;
         }
         Some(path) => {
             let mut bytes = Vec::new();
-            write::write_report(arguments.format, &results, &report, &pictures, &mut bytes)
+            write::write_report(format, &results, &report, &pictures, &mut bytes)
                 .map_err(Failure::environment_error)?;
             let replaced = if path.is_file() { ", which replaces an earlier file" } else { "" };
             write_file(path, &bytes)?;
