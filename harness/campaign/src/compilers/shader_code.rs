@@ -20,7 +20,7 @@ use super::targets::CompilerTarget;
 use crate::Failure;
 use crate::compile_worker::{CompilationResult, KernelToCompile};
 use crate::kinds::shader::AnalyzedShader;
-use crate::shader::prepare_run::device_shader;
+use crate::shader::prepare_run::{device_shader, make_ids_unique};
 use crate::shader::shader_analysis::read_entry_points;
 use crate::shader::source::{Compilation, load_all, shader_stem};
 
@@ -75,6 +75,11 @@ pub fn load_shader_kernels(
         }
     }
     Ok(kernels)
+}
+
+/// Gives kernels of equal names those of their files as well.
+pub fn name_kernels_uniquely(kernels: &mut [ShaderKernel]) {
+    make_ids_unique(kernels.iter_mut().map(|kernel| &mut kernel.shader));
 }
 
 fn entry_steps(

@@ -80,8 +80,6 @@ pub struct ShaderClaim {
     pub cells: Vec<FinalNumber>,
     /// Evaluates the formula.
     pub holds: ClaimPredicate,
-    /// True if the claim decides the verdict if the allowed contents are unknown, as the expectations of a script do.
-    pub is_expectation: bool,
 }
 
 /// A shader with its inputs and its analysis.

@@ -38,9 +38,10 @@ pub struct ShaderFileInputs<'a> {
 }
 
 /// Makes the ids of shaders unique by adding the file name.
-pub fn make_ids_unique(all: &mut [AnalyzedShader]) {
+pub fn make_ids_unique<'a>(all: impl IntoIterator<Item = &'a mut AnalyzedShader>) {
+    let mut all: Vec<&mut AnalyzedShader> = all.into_iter().collect();
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
-    for shader in all.iter() {
+    for shader in &all {
         *counts.entry(shader.id.clone()).or_default() += 1;
     }
     for shader in all.iter_mut().filter(|shader| counts.get(&shader.id).is_some_and(|count| *count > 1)) {
@@ -98,10 +99,6 @@ pub fn analyze_file(
                     analyzed.unavailable_reason = Some(format!("not available: {what}"));
                 }
                 Err(refusal) => return Err(to_failure(refusal)),
-            }
-            // Only a script gives a claim that the options do not give.
-            if let Some(claim) = &mut analyzed.claim {
-                claim.is_expectation = shader_file.options.assertion.is_none();
             }
             analyzed.notes.extend(chosen.choice_note());
             let has_findings = matches!(analyzed.expected, ExpectedContents::Undefined(_));
@@ -170,12 +167,8 @@ fn analyze_dispatch(
             text = text.chars().take(MAX_CLAIM_BYTES).collect();
             text += &format!("… ({} numbers)", cells.len());
         }
-        analyzed.claim = Some(ShaderClaim {
-            text,
-            cells,
-            holds: Arc::new(move |values| claim.holds(values)),
-            is_expectation: false,
-        });
+        analyzed.claim =
+            Some(ShaderClaim { text, cells, holds: Arc::new(move |values| claim.holds(values)) });
     }
     let stop = stop_after(timeout);
     let describe = |refusal: &Refusal| source_refusal_text(&analyzed.file, module, refusal);

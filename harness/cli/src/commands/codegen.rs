@@ -6,7 +6,7 @@ use campaign::compilers::baselines::{baseline_path, compute_baselines, describe_
 use campaign::compilers::engine::CompilerEngine;
 use campaign::compilers::explore::{breaks_model, explore_devices};
 use campaign::compilers::relaxations::compare_relaxations;
-use campaign::compilers::shader_code::{compile_shader_lines, load_shader_kernels};
+use campaign::compilers::shader_code::{compile_shader_lines, load_shader_kernels, name_kernels_uniquely};
 use campaign::compilers::targets::{CompilerTarget, select_targets};
 use campaign::compilers::{CodegenRequest, code_lines, load_tests};
 use campaign::shader::source::{Compilation, is_shader};
@@ -118,6 +118,7 @@ fn codegen_shaders(arguments: &Codegen, shaders: &[String], tests: &[String]) ->
     if kernels.is_empty() && outcome != Outcome::Success {
         return Ok(outcome);
     }
+    name_kernels_uniquely(&mut kernels);
     let is_single = kernels.len() == 1 && targets.len() == 1 && arguments.format == CodegenFormat::Text;
     let shows_forms = arguments.emit == Some(CodegenEmit::Ir);
     let engine = CompilerEngine { wants_representations: shows_forms, ..compiler_engine(arguments)? };

@@ -159,21 +159,17 @@ fn derive_verdict(
             };
             LineVerdict::inconclusive(Reason::NotExecuted, why)
         }
-        ExpectedContents::Unknown { .. } if is_decided_by_claim(shader, observations) => {
+        ExpectedContents::Unknown { .. } if shader.claim.is_some() && observations.others == 0 => {
             let dispatched = format!("in {dispatches} dispatches; other contents are not judged");
             match evaluated.claim_violations {
                 0 if dispatches < EXERCISED_THRESHOLD => {
                     let why = format!("{dispatches} dispatches, fewer than {EXERCISED_THRESHOLD}");
                     LineVerdict::inconclusive(Reason::NotExercised, why)
                 }
-                0 => LineVerdict::new(
-                    VerdictWord::Conforms,
-                    format!("the script's expectations hold {dispatched}"),
-                ),
-                // Nothing is known of the device: the script may expect what the model does not promise.
+                0 => LineVerdict::new(VerdictWord::Conforms, format!("the expectation holds {dispatched}")),
+                // Nothing is known of the device: the expectation may be one that the model does not promise.
                 broken => {
-                    let what =
-                        format!("the script's expectations fail in {broken} of {dispatches} dispatches");
+                    let what = format!("the expectation fails in {broken} of {dispatches} dispatches");
                     LineVerdict::inconclusive(Reason::NotJudged, what)
                 }
             }
@@ -195,11 +191,6 @@ fn derive_verdict(
             LineVerdict::new(VerdictWord::Conforms, detail)
         }
     }
-}
-
-/// Returns true if the claim is about every content that was seen, and decides the verdict.
-fn is_decided_by_claim(shader: &AnalyzedShader, observations: &ShaderObservations) -> bool {
-    observations.others == 0 && shader.claim.as_ref().is_some_and(|claim| claim.is_expectation)
 }
 
 /// Describes why submissions are not counted, if surplus invocations or broken reads are the reason.
