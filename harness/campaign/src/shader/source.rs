@@ -44,6 +44,7 @@ pub use error::SourceError;
 pub use installed::{KnownCompiler, known_compilers};
 pub(crate) use module_edit::{simplify_module, without_source_language};
 pub(crate) use process::{describe_crash, find_program, run_to_end, run_within, version_line};
+pub use stage::name_of_contents;
 
 use crate::files;
 use crate::shader::script::DxcFlags;
@@ -219,13 +220,16 @@ pub fn load_all(file: &str, compilation: &Compilation) -> Vec<Result<SourceModul
     compile_all(ShaderSource::read(file, compilation), false)
 }
 
-/// Compiles a text like the contents of a file of this name; see [`load_all`].
-pub fn load_text(
+/// Compiles contents like those of a file of this name; see [`load_all`].
+pub fn load_contents(
     file: &str,
-    text: &str,
+    contents: &[u8],
     compilation: &Compilation,
 ) -> Vec<Result<SourceModule, SourceError>> {
-    compile_all(ShaderSource::from_bytes(file, text.as_bytes(), compilation), true)
+    match MODULE_EXTENSIONS.contains(&file_extension(file)) {
+        true => vec![Ok(SourceModule::from_spirv(contents.to_vec()))],
+        false => compile_all(ShaderSource::from_bytes(file, contents, compilation), true),
+    }
 }
 
 /// Compiles every unit of a source; `is_text` if no file has its text.

@@ -3,7 +3,7 @@
 use campaign::parallel::process_in_order;
 use lint::LintRule;
 use results::wire::{FindingRecord, LINT_SCHEMA, LintLine};
-use vk_litmus::{CompileOptions, Error, ErrorKind, ShaderModule, program};
+use vk_litmus::{CompileOptions, Error, ErrorKind, program};
 
 use super::race::files::{ShaderFile, collect_shader_files};
 use super::race::summary::{CauseTable, FileBar};
@@ -36,7 +36,7 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
     let (mut output, mut outcome, mut causes) =
         (StandardOutput::new(), Outcome::Success, CauseTable::default());
     let work = |file: &ShaderFile| {
-        let linted = lint_file(&file.path, &compilation);
+        let linted = lint_file(file, &compilation);
         bar.advance(&file.path);
         // Other files of a folder include those without an entry point.
         let is_skipped = |error: &Error| file.is_found && error.kind() == ErrorKind::NoEntryPoint;
@@ -84,9 +84,9 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
 /// Upper bound on the files that are listed although they have no finding.
 const MAX_LISTED_FILES: usize = 16;
 
-fn lint_file(file: &str, compilation: &CompileOptions) -> Result<LintedFile, Error> {
-    let mut linted = LintedFile { file: file.to_owned(), findings: Vec::new(), compilers: Vec::new() };
-    for shader in ShaderModule::load(file, compilation) {
+fn lint_file(file: &ShaderFile, compilation: &CompileOptions) -> Result<LintedFile, Error> {
+    let mut linted = LintedFile { file: file.path.clone(), findings: Vec::new(), compilers: Vec::new() };
+    for shader in file.load(compilation) {
         let shader = shader?;
         // A function that several entry points call is in the module of each.
         for finding in shader.lint()? {
@@ -101,7 +101,9 @@ fn lint_file(file: &str, compilation: &CompileOptions) -> Result<LintedFile, Err
 
 fn format_finding(file: &str, finding: &FindingRecord) -> String {
     let place = finding.at.first();
-    let file = place.and_then(|place| place.file.as_deref()).unwrap_or(file);
+    let source = place.and_then(|place| place.file.as_deref()).unwrap_or(file);
     let line = place.and_then(|place| place.line).map_or(String::new(), |line| format!(":{line}"));
-    format!("{file}{line}: {}: {}\n", finding.kind, finding.message)
+    // Modules of an archive may have sources of one name.
+    let module = if file.contains(".foz/") { format!("{file}: ") } else { String::new() };
+    format!("{module}{source}{line}: {}: {}\n", finding.kind, finding.message)
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use analysis::{placed_refusal_text, refusal_record};
 use campaign::Failure;
-use campaign::shader::source::{Compilation, SourceError, SourceModule, load_all};
+use campaign::shader::source::{Compilation, SourceError, SourceModule, load_all, load_contents};
 use entry_point::input_place::OverrideRole;
 use entry_point::source_location;
 use lint::Lint;
@@ -181,16 +181,39 @@ impl ShaderModule {
     /// ```
     pub fn load(file: impl AsRef<Path>, options: &CompileOptions) -> Vec<Result<ShaderModule, Error>> {
         let file = file.as_ref().to_string_lossy().into_owned();
-        let modules = load_all(&file, &options.compilation).into_iter();
-        modules
-            .map(|module| match module {
-                Ok(source) => {
-                    let compilation = Some(options.compilation.clone());
-                    Ok(ShaderModule { file: file.clone(), source, compilation })
-                }
-                Err(error) => Err(source_error(&file, &error)),
-            })
-            .collect()
+        ShaderModule::from_results(&file, load_all(&file, &options.compilation), options)
+    }
+
+    /// Compiles contents like those of a file of this name; see [`ShaderModule::load`].
+    ///
+    /// ```
+    /// use vk_litmus::{CompileOptions, ShaderModule};
+    ///
+    /// let contents = std::fs::read("../../ci/action/race.spvasm")?;
+    /// assert_eq!(ShaderModule::load_contents("race.spvasm", &contents, &CompileOptions::new()).len(), 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn load_contents(
+        file: &str,
+        contents: &[u8],
+        options: &CompileOptions,
+    ) -> Vec<Result<ShaderModule, Error>> {
+        ShaderModule::from_results(file, load_contents(file, contents, &options.compilation), options)
+    }
+
+    fn from_results(
+        file: &str,
+        modules: Vec<Result<SourceModule, SourceError>>,
+        options: &CompileOptions,
+    ) -> Vec<Result<ShaderModule, Error>> {
+        let compilation = &options.compilation;
+        let module = |module| match module {
+            Ok(source) => {
+                Ok(ShaderModule { file: file.to_owned(), source, compilation: Some(compilation.clone()) })
+            }
+            Err(error) => Err(source_error(file, &error)),
+        };
+        modules.into_iter().map(module).collect()
     }
 
     /// Returns the compiler with its version and flags; `None` for SPIR-V.

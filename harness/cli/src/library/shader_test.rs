@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use analysis::{EntryOptions, entry_options, placed_refusal_text, race_line};
 use bytemuck::{NoUninit, Pod, bytes_of, cast_slice_mut};
-use campaign::shader::source::{Compilation, load_text};
+use campaign::shader::source::{Compilation, load_contents};
 use campaign::time_limit::stop_after;
 use entry_point::inputs::Sampler;
 use entry_point::inputs::{ImageInput, TexelInput};
@@ -219,7 +219,7 @@ impl<'a> ShaderTest<'a> {
     /// The source is compiled by an installed compiler.
     pub fn source(file: &str, text: &str) -> ShaderTest<'a> {
         let compilation = Compilation::default();
-        let mut all = load_text(file, text, &compilation).into_iter();
+        let mut all = load_contents(file, text.as_bytes(), &compilation).into_iter();
         let shader = match (all.next(), all.next()) {
             (Some(Ok(source)), _) => {
                 Ok(ShaderModule { file: file.to_owned(), source, compilation: Some(compilation) })

@@ -4,7 +4,7 @@ use shader_source::scan::blank_comments;
 use spirv_reader::ShaderLanguage;
 
 use super::module_edit::rename_source;
-use super::{Compilation, SourceError, SourceModule, file_extension, load_text};
+use super::{Compilation, SourceError, SourceModule, file_extension, load_contents};
 use crate::files;
 use crate::shader::script::{
     Script, ScriptError, ScriptProblem, ShaderFormat, ShaderText, amber, decode_words, offload_test,
@@ -100,7 +100,7 @@ fn compile_text(
 ) -> Result<SourceModule, SourceError> {
     let extension = if language == ShaderLanguage::Hlsl { "hlsl" } else { "comp" };
     let name = format!("{file}.{extension}");
-    let mut all = load_text(&name, text, compilation);
+    let mut all = load_contents(&name, text.as_bytes(), compilation);
     let module = all.pop().unwrap_or_else(|| Err(SourceError::UnknownExtension { file: file.to_owned() }))?;
     Ok(SourceModule { bytes: rename_source(module.bytes, &name, file), ..module })
 }

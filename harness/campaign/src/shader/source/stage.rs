@@ -77,6 +77,25 @@ pub fn language_marks(text: &str) -> Vec<LanguageMark> {
     found
 }
 
+/// Returns a name for a shader without one, whose extension is that of its language: by its first bytes, or by words that
+/// only one language has.
+pub fn name_of_contents(contents: &[u8]) -> Option<&'static str> {
+    if contents.starts_with(&super::SPIRV_MAGIC) {
+        return Some("stdin.spv");
+    }
+    let text = super::blank_comments(&super::decode_text(contents).0);
+    match language_marks(&text).as_slice() {
+        [mark] => Some(match mark.language {
+            ShaderLanguage::Glsl => "stdin.glsl",
+            ShaderLanguage::Wgsl => "stdin.wgsl",
+            _ => "stdin.hlsl",
+        }),
+        [] if has_word(&text, "OpCapability") => Some("stdin.spvasm"),
+        [] if ["__kernel", "kernel"].iter().any(|word| has_word(&text, word)) => Some("stdin.cl"),
+        _ => None,
+    }
+}
+
 /// Returns the language of a source: that of its extension, or HLSL for the extension of a GLSL stage.
 ///
 /// # Errors
