@@ -42,7 +42,7 @@ use crate::format::format;
 use crate::jobs::{DocumentAnalysis, EditorVerdict, LoopInput, spawn_job};
 use crate::publish;
 use crate::settings::EditorSettings;
-use crate::shader::ShaderJob;
+use crate::shader::{REFUSED, ShaderJob};
 use crate::transport::StdioThreads;
 use crate::verdict::describe_verdict;
 
@@ -456,7 +456,12 @@ impl Server {
     fn publish_diagnostics(&self, address: &str) {
         let (Some(document), Ok(uri)) = (self.documents.get(address), Uri::from_str(address)) else { return };
         let mut diagnostics = Vec::new();
-        for (_, problem) in self.document_problems(address) {
+        // Races of an earlier version say nothing about a text that does not compile.
+        let lint = self.problems.get(&(address.to_owned(), DocumentAnalysis::Lint));
+        let is_refused =
+            lint.is_some_and(|found| found.problems.iter().any(|problem| problem.code == REFUSED));
+        let shown = |version: &i32| !is_refused || *version == document.version;
+        for (_, problem) in self.document_problems(address).filter(|(version, _)| shown(version)) {
             let diagnostic = publish::to_diagnostic(&uri, &document.text, problem);
             // A shader that does not compile is refused by `lint` and by `race`.
             let is_duplicate = |known: &lsp_types::Diagnostic| {

@@ -22,6 +22,8 @@ const LINT_LIMIT: Duration = Duration::from_secs(10);
 const GRACE_TIME: Duration = Duration::from_secs(10);
 /// The code of problems that inputs decide.
 const NEEDS_INPUTS: &str = "needs-inputs";
+/// The code of shaders that do not compile.
+pub const REFUSED: &str = "refused";
 /// The extension of the case file of a shader.
 const CASE_EXTENSION: &str = "case.toml";
 /// Extensions of languages without included files.
@@ -152,7 +154,7 @@ impl ShaderJob<'_> {
         if lines.is_empty() {
             let (severity, code, message) = match output.code {
                 Some(0) => return Vec::new(),
-                Some(_) => (Severity::Error, "refused", output.stderr.trim().to_owned()),
+                Some(_) => (Severity::Error, REFUSED, output.stderr.trim().to_owned()),
                 None => (Severity::Warning, "crash", "the analysis of this shader crashed".to_owned()),
             };
             return vec![TextProblem::new(first_line, severity, code, message)];
@@ -178,7 +180,7 @@ impl ShaderJob<'_> {
                     problems.push(refusal_problem(rejected, &name, self.text, severity));
                 }
                 (None, Some(why)) if answer.findings.is_empty() => {
-                    problems.push(TextProblem::new(first_line.clone(), severity, "refused", why.clone()));
+                    problems.push(TextProblem::new(first_line.clone(), severity, REFUSED, why.clone()));
                 }
                 _ => {}
             }
@@ -207,7 +209,7 @@ fn refusal_problem(rejected: &RejectedLine, name: &str, text: &str, severity: Se
     }
     // The editor shows the place itself.
     let message = error.strip_prefix(&format!("{name}:{line}:")).unwrap_or(error).trim();
-    TextProblem::new(range, severity, "refused", message.to_owned())
+    TextProblem::new(range, severity, REFUSED, message.to_owned())
 }
 
 /// Converts the inputs that an answer needs to problems: one for each finding, and one for each input that keeps lines
