@@ -386,11 +386,12 @@ fn check_barrier_order(
     }
     let barriers = disassembly.barriers();
     let Some(barrier) = barriers.get(position.index).filter(|_| barriers.len() == position.count) else {
-        let why = format!(
-            "{} control barriers in the code, {} in the source: a workgroup of one subgroup needs none",
-            barriers.len(),
-            position.count
-        );
+        let (code, source) = (barriers.len(), position.count);
+        let cause = match code > source {
+            true => "an unrolled loop repeats its own",
+            false => "a workgroup of one subgroup needs none",
+        };
+        let why = format!("{code} control barriers in the code, {source} in the source: {cause}");
         return not_covered(&why);
     };
     let is_release = required.order == Order::Release;
