@@ -57,7 +57,8 @@ enum CommandClass {
 pub fn render(answers: &RecordingPage<'_>, command: &str) -> String {
     let title = format!("Recording of {}", answers.recording.program.join(" "));
     let mut page = page_start(&title);
-    page += &format!("<h1>{}</h1>\n<pre>{}</pre>\n", escape(&title), escape(answers.summary));
+    page +=
+        &format!("<h1>{}</h1>\n<pre class=\"command\">{}</pre>\n", escape(&title), escape(answers.summary));
     for process in &answers.recording.processes {
         let title = format!("Process {} on {}", process.process, process.devices.join(", "));
         let hazards = (1..).zip(answers.hazards).filter(|(_, line)| line.process == process.process);
@@ -102,17 +103,23 @@ pub fn render(answers: &RecordingPage<'_>, command: &str) -> String {
 const MAX_ROWS: usize = 160;
 /// Commands around a hazard that are drawn.
 const CONTEXT: usize = 3;
-const COLUMN_WIDTH: f64 = 400.0;
+/// The narrowest column of a queue, and the width that the columns share.
+const MIN_COLUMN_WIDTH: f64 = 400.0;
+const COLUMNS_WIDTH: f64 = 1000.0;
 const COLUMN_GAP: f64 = 16.0;
 const ROW_HEIGHT: f64 = 26.0;
 const BOX_HEIGHT: f64 = 20.0;
 /// Width of the space for the line of one hazard.
 const LANE_WIDTH: f64 = 26.0;
 const MAX_LANES: usize = 6;
-/// The longest text of a command, in characters.
-const MAX_TEXT: usize = 52;
+/// Width of a character in the text of a command.
+const CHARACTER_WIDTH: f64 = 7.3;
 
 impl ProcessPicture<'_> {
+    fn column_width(&self) -> f64 {
+        (COLUMNS_WIDTH / self.process.queues.len().max(1) as f64).max(MIN_COLUMN_WIDTH)
+    }
+
     /// Returns the column of a command.
     fn queue_number(&self, command: &RecordedCommand) -> usize {
         self.process.queues.iter().position(|queue| queue.queue == command.queue).unwrap_or(0)
@@ -152,7 +159,8 @@ impl ProcessPicture<'_> {
     fn draw(&self, title: &str) -> String {
         let process = self.process;
         let lanes = self.hazards.len().min(MAX_LANES) as f64;
-        let column_x = |queue: usize| MARGIN + queue as f64 * (COLUMN_WIDTH + COLUMN_GAP);
+        let column_width = self.column_width();
+        let column_x = |queue: usize| MARGIN + queue as f64 * (column_width + COLUMN_GAP);
         let right = column_x(process.queues.len().max(1)) - COLUMN_GAP;
         let width = right + lanes * LANE_WIDTH + MARGIN;
         let (mut body, mut y) = (String::new(), MARGIN + 10.0);
@@ -181,7 +189,7 @@ impl ProcessPicture<'_> {
                 let (base, number) = (y + 12.0, command.submission);
                 let _ = writeln!(
                     boxes,
-                    "<path d=\"M{x:.1} {y:.1} h{COLUMN_WIDTH:.1}\" stroke=\"#cccccc\"/>\n\
+                    "<path d=\"M{x:.1} {y:.1} h{column_width:.1}\" stroke=\"#cccccc\"/>\n\
                      <text x=\"{x:.1}\" y=\"{base:.1}\" font-size=\"10\" fill=\"#666666\">submission {number}</text>"
                 );
                 y += 18.0;
@@ -199,7 +207,7 @@ impl ProcessPicture<'_> {
             let lane = right + (lane % MAX_LANES) as f64 * LANE_WIDTH + 14.0;
             let queue_end = |index: Option<usize>| {
                 let command = index.and_then(|index| process.commands.get(index));
-                command.map_or(right, |command| column_x(self.queue_number(command)) + COLUMN_WIDTH)
+                command.map_or(right, |command| column_x(self.queue_number(command)) + column_width)
             };
             let (colour, dashes) = if hazard.is_possible { ("#a15c00", "4 3") } else { ("#c62828", "none") };
             let [from, to] = ends.map(queue_end);
@@ -231,17 +239,17 @@ impl ProcessPicture<'_> {
         };
         let label = command.label.as_ref().map_or(String::new(), |label| format!("{label}: "));
         let whole = format!("{} {note}{label}{}", command.index, command.what);
-        let cut: String = whole.chars().take(MAX_TEXT).collect();
+        let width = self.column_width();
+        let max_characters = (width / CHARACTER_WIDTH) as usize - 2;
+        let cut: String = whole.chars().take(max_characters).collect();
         let text = if cut.len() < whole.len() { format!("{cut}…") } else { cut };
         let line = y + BOX_HEIGHT;
         let shape = match fill {
             "none" => {
-                format!(
-                    "<path d=\"M{x:.1} {line:.1} h{COLUMN_WIDTH}\" stroke=\"{stroke}\" stroke-width=\"2\"/>"
-                )
+                format!("<path d=\"M{x:.1} {line:.1} h{width}\" stroke=\"{stroke}\" stroke-width=\"2\"/>")
             }
             _ => format!(
-                "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{COLUMN_WIDTH}\" height=\"{BOX_HEIGHT}\" rx=\"4\" fill=\"{fill}\" stroke=\"{stroke}\"/>"
+                "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width}\" height=\"{BOX_HEIGHT}\" rx=\"4\" fill=\"{fill}\" stroke=\"{stroke}\"/>"
             ),
         };
         let (left, base, whole, text) = (x + 6.0, y + 14.5, escape(&whole), escape(&text));
