@@ -64,6 +64,11 @@ pub(crate) struct LocatedInstruction {
     pub selector_bits: u32,
 }
 
+/// Creates an instruction that the module does not have.
+pub(crate) fn new_instruction(op: Op, ty: u32, result: u32, operands: Vec<u32>) -> LocatedInstruction {
+    LocatedInstruction { index: 0, word: 0, op, ty, result, operands, selector_bits: 32 }
+}
+
 impl LocatedInstruction {
     pub fn result_id(&self) -> Result<u32, LoadError> {
         (self.result != 0).then_some(self.result).ok_or_else(|| malformed_module(self.word, "no result id"))

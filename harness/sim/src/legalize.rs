@@ -8,7 +8,9 @@ use std::collections::{HashMap, HashSet};
 use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
 use spirv_reader::{ConstantValue, MemoryOperands, SpirvOperation, SpirvType};
 
-use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
+use crate::fault::Fault;
+use crate::instruction::{LoadError, LocatedInstruction, malformed_module, new_instruction};
+use crate::miscompile::{miscompile, miscompile_call};
 use crate::module::LoadedModule;
 
 /// The maximal call depth; SPIR-V has no recursion.
@@ -20,6 +22,7 @@ const INLINED_RETURN: u32 = u32::MAX;
 
 struct Legalizer<'l, 'm> {
     loaded: &'l mut LoadedModule<'m>,
+    fault: Fault,
     next_id: u32,
     /// The entry point's variables.
     variables: Vec<LocatedInstruction>,
@@ -31,12 +34,11 @@ struct Legalizer<'l, 'm> {
     types: HashMap<u32, u32>,
 }
 
-fn new_instruction(op: Op, ty: u32, result: u32, operands: Vec<u32>) -> LocatedInstruction {
-    LocatedInstruction { index: 0, word: 0, op, ty, result, operands, selector_bits: 32 }
-}
-
-/// Returns the legalized code of the entry point, from its first label.
-pub(crate) fn legalize(loaded: &mut LoadedModule<'_>) -> Result<Vec<LocatedInstruction>, LoadError> {
+/// Returns the legalized code of the entry point, from its first label, as a compiler with a fault generates it.
+pub(crate) fn legalize(
+    loaded: &mut LoadedModule<'_>,
+    fault: Fault,
+) -> Result<Vec<LocatedInstruction>, LoadError> {
     let (module, entry) = (loaded.source(), loaded.entry);
     let results = module.functions.values().flat_map(|function| &function.code).map(|own| own.result);
     let declared = module.constants.keys().chain(module.types.keys()).chain(module.variables.keys());
@@ -45,6 +47,7 @@ pub(crate) fn legalize(loaded: &mut LoadedModule<'_>) -> Result<Vec<LocatedInstr
     let types = module.variable_types.iter().map(|(id, ty)| (*id, *ty)).collect();
     let mut legalizer = Legalizer {
         loaded,
+        fault,
         next_id: bound.wrapping_add(1),
         variables: Vec::new(),
         code: Vec::new(),
@@ -62,6 +65,8 @@ pub(crate) fn legalize(loaded: &mut LoadedModule<'_>) -> Result<Vec<LocatedInstr
     // The entry block begins with variables and their initial values.
     let at = code.iter().position(|own| own.op == Op::Label).map_or(0, |label| label + 1);
     code.splice(at..at, start);
+    let next_id = legalizer.next_id;
+    let mut code = miscompile(code, loaded, fault, next_id);
     for (index, own) in code.iter_mut().enumerate() {
         own.index = index;
     }
@@ -235,7 +240,18 @@ impl Legalizer<'_, '_> {
                 }
                 // It is unreachable, but every block needs a terminator that lowering supports.
                 SpirvOperation::Unreachable => self.code.push(new_instruction(Op::Return, 0, 0, Vec::new())),
-                _ => self.code.push(own),
+                _ => {
+                    if depth > 0 {
+                        let next_id = &mut self.next_id;
+                        let fresh_id = || {
+                            *next_id = next_id.wrapping_add(1);
+                            next_id.wrapping_sub(1)
+                        };
+                        let before = miscompile_call(&mut own, self.loaded, self.fault, fresh_id);
+                        self.code.extend(before);
+                    }
+                    self.code.push(own);
+                }
             }
         }
         // At the end, because a phi may name a block that comes later.

@@ -48,6 +48,7 @@ mod limits;
 mod lower;
 mod machine;
 mod memory;
+mod miscompile;
 mod module;
 mod order;
 mod program;

@@ -64,7 +64,7 @@ pub(crate) fn lower_module(
 ) -> Result<Program, LoadError> {
     let source = spirv_reader::read_words(words)?;
     let mut module = LoadedModule::new(&source, interface)?;
-    module.body = legalize(&mut module)?;
+    module.body = legalize(&mut module, fault)?;
     let start = LocatedInstruction {
         index: 0,
         word: 0,

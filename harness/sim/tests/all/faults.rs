@@ -120,6 +120,29 @@ fn the_suite_detects_every_visible_fault() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Faults that depend on the form of a kernel are invisible in tests, and visible in transformed forms of a few.
+#[test]
+fn forms_detect_the_faults_that_tests_do_not() {
+    const TESTS: [&str; 4] = ["mp/MP+rel-acq", "s/S+rel-acq", "isa2/ISA2+rel-acqrel-acq", "rmw/RMW+add-add"];
+    const FORMS: u32 = 60;
+    let (sound, tests) = (SimDevice::new(Fault::None), litmus::corpus::tests());
+    let texts = || TESTS.iter().filter_map(|id| tests.iter().find(|entry| entry.id == *id));
+    let of_form = |form| texts().map(move |entry| (format!("{}@form-{form}", entry.id), entry.text));
+    let cases: Vec<Case> =
+        (1..=FORMS).flat_map(of_form).filter_map(|(id, text)| race_free_case(id, text, &sound)).collect();
+    assert!(cases.len() > 200, "{}", cases.len());
+    for row in FAULTS.iter().filter(|row| row.family == "forms of kernels") {
+        let device = SimDevice::new(row.fault);
+        let finds = |case: &&Case| {
+            let seen = case.run(&device, 500, 1).unwrap_or_else(|error| panic!("{}: {error}", case.id));
+            !disallowed_outcomes(&case.test, &case.prediction, &seen).is_empty()
+        };
+        let found = cases.iter().find(finds);
+        println!("{:32} {}", row.name, found.map_or("nothing", |case| &case.id));
+        assert!(found.is_some(), "{}", row.name);
+    }
+}
+
 #[test]
 fn a_sound_device_conforms_in_every_form() {
     let device = SimDevice::new(Fault::None);
