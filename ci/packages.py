@@ -5,16 +5,19 @@ STAGE has the files as below a prefix: bin, share/man, share/doc and completions
 wheel, a bill of materials (CycloneDX) and SHA256SUMS. All packages hold the same program. Their bytes depend only on STAGE,
 Cargo.lock and SOURCE_DATE_EPOCH: entries are sorted, owners are root, times are equal. `ci/packages.py --licences FILE` writes the
 licences of all dependencies. `ci/packages.py --recipes OUT` renders ci/recipes for the tarballs in OUT: a Homebrew formula and a
-conda recipe.
+conda recipe. `ci/packages.py --check-recipes` parses all recipes by Ruby, Nix and rattler-build (`pip install py-rattler-build`),
+where these are installed.
 """
 import base64
 import csv
 import gzip
 import hashlib
+import importlib.util
 import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -229,7 +232,6 @@ def render_recipes(out):
     """Writes each recipe with the version, the repository and the sums of the tarballs."""
     version = workspace_field("version")
     sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.glob("*.tar.gz")}
-
     missing = [target for target in TARGETS if f"{NAME}-{version}-{target}.tar.gz" not in sums]
     if missing:
         print(f"skipped: the recipes need a tarball of {' and of '.join(missing)}")
@@ -246,10 +248,44 @@ def render_recipes(out):
         (out / name).write_text(re.sub(r"@([A-Z0-9]+(?::[a-z0-9_-]+)?)@", value, text))
 
 
+RATTLER = "import sys; from rattler_build import Stage0Recipe; Stage0Recipe.from_file(sys.argv[1])"
+
+
+def check_recipes(out):
+    """Parses the rendered recipes by the programs that read them, where these are installed; returns the number of errors."""
+    commands = [
+        ("ruby", ["ruby", "-wc", out / "vk-litmus.rb"]),
+        ("nix-instantiate", ["nix-instantiate", "--parse", ROOT / "ci/recipes/flake.nix"]),
+        ("py-rattler-build", [sys.executable, "-c", RATTLER, out / "recipe.yaml"]),
+    ]
+    errors = 0
+    for program, command in commands:
+        installed = importlib.util.find_spec("rattler_build") if program == "py-rattler-build" else shutil.which(program)
+        if not installed:
+            print(f"skipped: {program} is not installed, {Path(command[-1]).name} is not checked")
+            continue
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        errors += done.returncode != 0
+        print(f"{Path(command[-1]).name}: {'ok' if done.returncode == 0 else done.stderr}")
+    return errors
+
+
+def check_rendered_recipes():
+    """Renders the recipes for tarballs without contents, and checks them."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        for target in TARGETS:
+            (out / f"{NAME}-{workspace_field('version')}-{target}.tar.gz").touch()
+        render_recipes(out)
+        return check_recipes(out)
+
+
 def main():
     if sys.argv[1] == "--recipes":
         render_recipes(Path(sys.argv[2]))
         return
+    if sys.argv[1] == "--check-recipes":
+        sys.exit(check_rendered_recipes() > 0)
     if sys.argv[1] == "--licences":
         Path(sys.argv[2]).write_text(collect_licences(), encoding="utf-8")
         return
