@@ -50,7 +50,7 @@ pub(crate) fn note_waiting(module: &SpirvModule, options: &AnalysisOptions, repo
     let Ok(entry) = module.find_entry(options.entry.as_deref()) else { return };
     let atomics = awaited_atomics(module, entry.function);
     if report.verdict == RaceVerdict::Clean && !atomics.is_empty() {
-        let lines = line_ranges(module, &atomics.into_iter().map(|atomic| atomic.line).collect());
+        let lines = line_ranges(module, &atomics.into_iter().map(SpirvInstruction::code_place).collect());
         report.limits.push(CoverageLimit::Note(format!(
             "{} may wait for another invocation, for which Vulkan guarantees no forward progress",
             lines.unwrap_or_else(|| "a loop".to_owned())

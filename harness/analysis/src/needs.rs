@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use spirv_reader::SpirvModule;
+use spirv_reader::{CodePlace, SpirvModule};
 
 use entry_point::AnalysisOptions;
 use entry_point::assumed::constant_name;
@@ -24,15 +24,12 @@ pub(crate) fn needed_inputs(
     dependent: &[usize],
     by_branches: bool,
 ) -> Vec<NeededInput> {
-    let needed = |input: &AssumedInput, lines: &BTreeSet<u32>| NeededInput {
+    let needed = |input: &AssumedInput, lines: &BTreeSet<CodePlace>| NeededInput {
         name: input.name.clone(),
         value: input.describe_value(options),
         option: input.example_option(),
-        lines: match lines.is_empty() {
-            true => String::new(),
-            false => line_ranges(module, lines).unwrap_or_else(|| "code without line numbers".to_owned()),
-        },
-        line: lines.first().copied().unwrap_or_default(),
+        lines: line_ranges(module, lines).unwrap_or_default(),
+        place: lines.first().copied(),
         finding: None,
         is_contents: match input.place {
             _ if input.is_contents() && input.address_target().is_some() => true,
@@ -43,7 +40,7 @@ pub(crate) fn needed_inputs(
     let mut all: Vec<NeededInput> = Vec::new();
     for (index, input) in options.assumed.iter().enumerate() {
         let blocked = blocked.iter().filter(|blocked| blocked.inputs.contains(&index));
-        let lines: BTreeSet<u32> = blocked.flat_map(|blocked| blocked.lines.iter().copied()).collect();
+        let lines: BTreeSet<CodePlace> = blocked.flat_map(|blocked| blocked.lines.iter().copied()).collect();
         if !lines.is_empty() || dependent.contains(&index) {
             all.push(needed(input, &lines));
         }

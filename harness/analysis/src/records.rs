@@ -6,7 +6,7 @@ use results::wire::{
     RACE_SCHEMA, RaceCoverage, RaceLine, RaceVerdict, RaceWitness, ScheduleReason,
 };
 use results::write::race::describe_need;
-use spirv_reader::{ShaderLanguage, SourcePosition, SpirvModule};
+use spirv_reader::{CodePlace, ShaderLanguage, SourcePosition, SpirvModule};
 use walk::{GridFinding, GridReport, GridSpot, NeededInput, WiderGridFinding};
 
 use crate::contents::all_contents;
@@ -135,10 +135,14 @@ fn coverage_limit(limit: walk::CoverageLimit) -> CoverageLimit {
 
 /// Converts an input on which the answer depends to its published record.
 pub fn needed_record(file: &str, module: &SpirvModule, input: NeededInput) -> NeededRecord {
-    let NeededInput { name, value, option, lines, line, finding, .. } = input;
+    let NeededInput { name, value, option, lines, place, finding, .. } = input;
     let finding = finding.map(|found| finding_record(file, module, &found));
-    let at = (line > 0).then(|| {
-        let (file, line) = source_location(file, module, line, SourcePosition::Module);
+    let at = place.map(|place| {
+        let (line, place) = match place {
+            CodePlace::Source(line) => (line, SourcePosition::Module),
+            CodePlace::Module(place) => (0, place),
+        };
+        let (file, line) = source_location(file, module, line, place);
         FindingPlace { file: Some(file), line, invocation: None, workgroup: None, access: None }
     });
     NeededRecord { name, value, option, lines, finding, at }

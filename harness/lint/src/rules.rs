@@ -16,7 +16,7 @@ use rspirv::spirv::{MemorySemantics, StorageClass};
 use spirv_reader::{BarrierPart, SpirvConstant, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
 
 use self::divergence::Divergence;
-use entry_point::Spot;
+use entry_point::{Spot, source_location};
 
 pub use validity::{InvalidUse, ValidityRule, invalid_uses};
 pub use waiting::awaited_atomics;
@@ -206,8 +206,8 @@ fn lockstep_variables<'m>(module: &SpirvModule, facts: &'m ModuleFacts) -> Vec<R
 /// Reports barriers that not every invocation of the workgroup reaches.
 fn skipped_barriers(module: &SpirvModule) -> impl Iterator<Item = RuleUse<'_>> {
     divergence::divergent_barriers(module, None).into_iter().map(|(barrier, branch, divergence)| {
-        let line = module.source_line(branch.line);
-        let line = line.map_or("a branch".to_owned(), |line| format!("the branch on line {}", line.line));
+        let line = source_location("", module, branch.line, branch.place).1;
+        let line = line.map_or("a branch".to_owned(), |line| format!("the branch on line {line}"));
         let message = match divergence {
             Divergence::Always => format!(
                 "not every invocation of the workgroup reaches this barrier: {line} depends on the invocation id"

@@ -36,7 +36,7 @@ pub use kernel_argument::{ArgumentPlace, KernelArgument};
 pub use language::{HlslExecution, HlslMemory, HlslRules, ShaderLanguage};
 pub use layout::{ConstantValue, MAX_PARTS, Specialized, TypePart};
 pub use module::{
-    Decorations, GlobalVariable, HEADER_WORDS, ModuleEntryPoint, SourceLine, SpirvConstant, SpirvFunction,
+    CodePlace, Decorations, GlobalVariable, HEADER_WORDS, ModuleEntryPoint, SourceLine, SpirvConstant, SpirvFunction,
     SpirvInstruction, SpirvModule, SpirvType, is_synthetic_name, read_module, read_words,
 };
 pub use operands::{MemoryOperands, TexelOperands};

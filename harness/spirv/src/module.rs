@@ -34,12 +34,33 @@ pub struct SpirvInstruction {
     pub line: u32,
 }
 
+/// The place of an instruction in the source, or in the module if it has no source line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CodePlace {
+    /// An index into [`SpirvModule::lines`].
+    Source(u32),
+    Module(SourcePosition),
+}
+
+impl CodePlace {
+    /// Returns the place of a source line, which is 0 for none, and a position in the module.
+    pub fn new(line: u32, place: SourcePosition) -> CodePlace {
+        if line > 0 { CodePlace::Source(line) } else { CodePlace::Module(place) }
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceLine {
     /// The file name in the module.
     pub file: String,
     /// The line, counted from 1.
     pub line: u32,
+}
+
+impl SpirvInstruction {
+    pub fn code_place(&self) -> CodePlace {
+        CodePlace::new(self.line, self.place)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -376,6 +397,11 @@ impl SpirvModule {
     pub fn first_word(&self, instruction: &SpirvInstruction) -> usize {
         let ids = usize::from(instruction.ty != 0) + usize::from(instruction.result != 0);
         (instruction.operands.0 as usize).saturating_sub(1 + ids)
+    }
+
+    /// Returns the number of words of the instruction at a word.
+    pub fn word_count(&self, word: u32) -> u32 {
+        self.words.get(word as usize).map_or(1, |first| first >> 16)
     }
 
     /// Returns the operands of an instruction after its type and result.

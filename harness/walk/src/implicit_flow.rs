@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use rspirv::spirv::StorageClass;
 use rustc_hash::FxHashMap;
-use spirv_reader::SpirvOperation;
+use spirv_reader::{CodePlace, SpirvOperation};
 
 use super::program::{DecodedFunction, DecodedInstruction, DecodedProgram};
 
@@ -19,8 +19,8 @@ use super::program::{DecodedFunction, DecodedInstruction, DecodedProgram};
 pub(super) struct JoinedCondition {
     /// The blocks with effects, by the number of their label.
     pub blocks: BTreeSet<u32>,
-    /// The lines of the effects.
-    pub lines: BTreeSet<u32>,
+    /// The places of the effects.
+    pub lines: BTreeSet<CodePlace>,
     /// The branches that decide the value, by site.
     pub branches: BTreeSet<u32>,
     /// True if others may decide it too.
@@ -46,7 +46,7 @@ impl DecodedProgram<'_> {
                 let skipped = self.skipped_by_branch(site, reached).blocks;
                 let of_branch =
                     effects.iter().filter(|(block, _)| skipped.contains(block) && !known.contains(block));
-                let (blocks, lines): (BTreeSet<u32>, BTreeSet<u32>) = of_branch.copied().unzip();
+                let (blocks, lines): (BTreeSet<u32>, BTreeSet<CodePlace>) = of_branch.copied().unzip();
                 if blocks.is_empty() {
                     continue;
                 }

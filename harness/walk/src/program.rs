@@ -6,7 +6,7 @@ use arithmetic::Instruction;
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
 use spirv_reader::{
-    AtomicKind, CompositeOperation, ConstantValue, SourcePosition, Specialized, SpirvInstruction,
+    AtomicKind, CodePlace, CompositeOperation, ConstantValue, SourcePosition, Specialized, SpirvInstruction,
     SpirvModule, SpirvOperation, SpirvType, switch_cases,
 };
 
@@ -28,10 +28,9 @@ pub(super) struct SkippedCode {
     pub targets: BTreeSet<u32>,
     /// All blocks, by the number of their label.
     pub blocks: BTreeSet<u32>,
-    /// The source lines.
-    pub lines: BTreeSet<u32>,
-    /// The source lines of instructions with effects that other invocations can observe.
-    pub effects: BTreeSet<u32>,
+    pub lines: BTreeSet<CodePlace>,
+    /// The places of instructions with effects that other invocations can observe.
+    pub effects: BTreeSet<CodePlace>,
     /// True if it ends the invocation or returns from the function.
     pub has_return: bool,
 }
@@ -398,8 +397,9 @@ impl<'m> DecodedProgram<'m> {
 
     /// Returns the source lines of entered functions that have no instruction in a reached block.
     ///
-    /// Instructions that only transfer control do not count.
-    pub fn unreached_lines(&self, reached: &[bool]) -> BTreeSet<u32> {
+    /// Instructions that only transfer control do not count. Without a source line, an instruction counts if its effects
+    /// can be observed.
+    pub fn unreached_lines(&self, reached: &[bool]) -> BTreeSet<CodePlace> {
         let (mut reached_lines, mut unreached_lines) = (BTreeSet::new(), BTreeSet::new());
         for function in &self.functions {
             let entered = reached.get(function.first_site as usize).copied().unwrap_or_default();
@@ -410,29 +410,30 @@ impl<'m> DecodedProgram<'m> {
             for (site, inst) in (function.first_site as usize..).zip(&function.code) {
                 match inst.operation {
                     SpirvOperation::Label => here = reached.get(site).copied().unwrap_or_default(),
-                    _ if here => _ = reached_lines.insert(inst.raw.line),
+                    _ if here => _ = reached_lines.insert(inst.raw.code_place()),
                     SpirvOperation::Branch { .. }
                     | SpirvOperation::Return { value: None }
                     | SpirvOperation::Unreachable
                     | SpirvOperation::Kill { demotes: false }
                     | SpirvOperation::EmitMeshTasks { .. } => {}
-                    _ => _ = unreached_lines.insert(inst.raw.line),
+                    _ if inst.raw.line == 0 && !self.has_effect(inst) => {}
+                    _ => _ = unreached_lines.insert(inst.raw.code_place()),
                 }
             }
         }
-        unreached_lines.retain(|line| *line > 0 && !reached_lines.contains(line));
+        unreached_lines.retain(|line| !reached_lines.contains(line));
         unreached_lines
     }
 
     /// Returns the blocks with an instruction on one of these lines, by the number of their label instruction.
-    pub fn blocks_with_lines(&self, lines: &BTreeSet<u32>) -> BTreeSet<u32> {
+    pub fn blocks_with_lines(&self, lines: &BTreeSet<CodePlace>) -> BTreeSet<u32> {
         let mut blocks = BTreeSet::new();
         for function in &self.functions {
             let mut block = function.first_site;
             for (site, inst) in (function.first_site..).zip(&function.code) {
                 if inst.operation == SpirvOperation::Label {
                     block = site;
-                } else if lines.contains(&inst.raw.line) {
+                } else if lines.contains(&inst.raw.code_place()) {
                     blocks.insert(block);
                 }
             }
@@ -440,9 +441,9 @@ impl<'m> DecodedProgram<'m> {
         blocks
     }
 
-    /// Returns the unreached blocks of entered functions whose effects others can observe, each with a line of such an
+    /// Returns the unreached blocks of entered functions whose effects others can observe, each with the place of such an
     /// instruction, by the number of their label instruction.
-    pub fn unreached_effects(&self, reached: &[bool]) -> Vec<(u32, u32)> {
+    pub fn unreached_effects(&self, reached: &[bool]) -> Vec<(u32, CodePlace)> {
         let is_reached = |site: u32| reached.get(site as usize).copied().unwrap_or_default();
         let mut found = Vec::new();
         for function in self.functions.iter().filter(|function| is_reached(function.first_site)) {
@@ -450,8 +451,8 @@ impl<'m> DecodedProgram<'m> {
             for (site, inst) in (function.first_site..).zip(&function.code) {
                 if inst.operation == SpirvOperation::Label {
                     block = site;
-                } else if !is_reached(block) && inst.raw.line > 0 && self.has_effect(inst) {
-                    found.push((block, inst.raw.line));
+                } else if !is_reached(block) && self.has_effect(inst) {
+                    found.push((block, inst.raw.code_place()));
                 }
             }
         }
@@ -487,9 +488,9 @@ impl<'m> DecodedProgram<'m> {
             }
             let code = function.code.iter().skip(start - function.first_site as usize + 1);
             for inst in code.take_while(|inst| inst.operation != SpirvOperation::Label) {
-                found.lines.insert(inst.raw.line);
+                found.lines.insert(inst.raw.code_place());
                 if self.has_effect(inst) {
-                    found.effects.insert(inst.raw.line);
+                    found.effects.insert(inst.raw.code_place());
                 }
                 found.has_return |= inst.operation.is_terminator() && !inst.operation.is_branch();
                 worklist.extend(successors(inst).into_iter().filter_map(skipped));

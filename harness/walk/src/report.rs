@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use entry_point::{FindingCause, FindingKind, InvocationId, Refusal, Spot};
 use results::wire::RaceVerdict;
-use spirv_reader::{SourcePosition, SpirvModule, SpirvOperation, Stage};
+use spirv_reader::{CodePlace, SourcePosition, SpirvModule, SpirvOperation, Stage};
 
 /// Upper bound on the ranges of unreached lines that the report lists.
 const MAX_RANGES: usize = 8;
@@ -119,8 +119,8 @@ pub struct NeededInput {
     pub option: String,
     /// The source lines that were not reached because of it, as ranges; empty if it decides a finding.
     pub lines: String,
-    /// The first of them, as an index into the lines of the module; 0 if there is none.
-    pub line: u32,
+    /// The first of them.
+    pub place: Option<CodePlace>,
     /// The finding that depends on it.
     pub finding: Option<Box<GridFinding>>,
     /// True for the contents of a storage buffer.
@@ -155,7 +155,7 @@ impl NeededInput {
 
     /// Returns an input that decides a finding.
     pub fn for_finding(name: String, value: String, option: String) -> NeededInput {
-        NeededInput { name, value, option, lines: String::new(), line: 0, finding: None, is_contents: false }
+        NeededInput { name, value, option, lines: String::new(), place: None, finding: None, is_contents: false }
     }
 
     /// Returns the input with the finding that depends on it.
@@ -236,7 +236,7 @@ pub struct GridReport {
     /// The first element whose final contents depend on the schedule although nothing races.
     pub order_dependent_element: Option<String>,
     /// The lines that no invocation reached.
-    pub unreached: BTreeSet<u32>,
+    pub unreached: BTreeSet<CodePlace>,
     /// The lines that assumed inputs keep from being reached.
     pub blocked: Vec<Blocked>,
     /// The blocks that were reached.
@@ -244,7 +244,7 @@ pub struct GridReport {
 }
 
 impl GridReport {
-    /// Returns the number of source lines that no invocation reached; 0 for modules without line information.
+    /// Returns the number of source lines that no invocation reached.
     pub fn count_unreached_lines(&self) -> usize {
         self.unreached.len()
     }
@@ -343,8 +343,7 @@ pub type FindingKey = (FindingKind, Vec<u32>);
 pub struct Blocked {
     /// The indices of the inputs.
     pub inputs: Vec<usize>,
-    /// Indices into [`SpirvModule::lines`].
-    pub lines: BTreeSet<u32>,
+    pub lines: BTreeSet<CodePlace>,
     /// The blocks, by the number of their label instruction.
     pub blocks: BTreeSet<u32>,
     /// Those of them that a branch on the inputs leads to.
@@ -369,27 +368,48 @@ pub(crate) fn kind_group(kind: FindingKind) -> FindingKind {
     if kind.is_race() { FindingKind::Race } else { kind }
 }
 
-/// Describes source lines as ranges, such as `lines 3-5, 9`.
-pub fn line_ranges(module: &SpirvModule, lines: &BTreeSet<u32>) -> Option<String> {
-    let mut all: Vec<(&str, u32)> = lines
-        .iter()
-        .filter_map(|line| module.source_line(*line))
-        .map(|at| (at.file.as_str(), at.line))
-        .collect();
+/// Describes places as ranges: source lines of one file, then positions in the module, such as `lines 3-5, 9`.
+pub fn line_ranges(module: &SpirvModule, places: &BTreeSet<CodePlace>) -> Option<String> {
+    let source = |place: &CodePlace| match place {
+        CodePlace::Source(line) => module.source_line(*line).map(|at| (at.file.as_str(), at.line)),
+        CodePlace::Module(_) => None,
+    };
+    let mut all: Vec<(&str, u32)> = places.iter().filter_map(source).collect();
     all.sort_unstable();
-    let (file, _) = all.first().copied()?;
+    let of_file = all.iter().filter(|(file, _)| *file == all[0].0);
+    let lines: Vec<(u32, u32)> = of_file.map(|(_, line)| (*line, *line + 1)).collect();
+    let (mut text_lines, mut words) = (Vec::new(), Vec::new());
+    for place in places {
+        match place {
+            CodePlace::Module(SourcePosition::Line(line)) => text_lines.push((*line, *line + 1)),
+            CodePlace::Module(SourcePosition::Word(word)) => {
+                words.push((*word, *word + module.word_count(*word)));
+            }
+            CodePlace::Source(_) | CodePlace::Module(SourcePosition::Module) => {}
+        }
+    }
+    let described = [("line", lines), ("line", text_lines), ("word", words)];
+    let described = described.iter().filter_map(|(unit, all)| describe_ranges(unit, all));
+    // A module in text may have lines of its source, too.
+    let described: Vec<String> = described.collect();
+    (!described.is_empty()).then(|| described.join(" and in the module "))
+}
+
+/// Describes intervals, each with its end, as ranges of a unit.
+fn describe_ranges(unit: &str, all: &[(u32, u32)]) -> Option<String> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for (_, line) in all.iter().filter(|(of, _)| *of == file) {
+    for (first, end) in all {
         match ranges.last_mut() {
-            Some((_, last)) if *line <= *last + 1 => *last = *line,
-            _ => ranges.push((*line, *line)),
+            Some((_, last)) if *first <= *last => *last = *end,
+            _ => ranges.push((*first, *end)),
         }
     }
     let more = if ranges.len() > MAX_RANGES { ", …" } else { "" };
-    let ranges = ranges.iter().take(MAX_RANGES).map(|(first, last)| match first == last {
+    let plural = if let [(first, end)] = all && first + 1 == *end { "" } else { "s" };
+    let ranges = ranges.iter().take(MAX_RANGES).map(|(first, end)| match first + 1 == *end {
         true => first.to_string(),
-        false => format!("{first}-{last}"),
+        false => format!("{first}-{}", end - 1),
     });
     let ranges = ranges.collect::<Vec<_>>().join(", ");
-    Some(format!("line{} {ranges}{more}", if all.len() == 1 { "" } else { "s" }))
+    (!all.is_empty()).then(|| format!("{unit}{plural} {ranges}{more}"))
 }

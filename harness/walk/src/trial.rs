@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arithmetic::Instruction;
 use rspirv::spirv::Op;
-use spirv_reader::{SpirvModule, SpirvOperation};
+use spirv_reader::{CodePlace, SpirvModule, SpirvOperation};
 
 use entry_point::dataflow::is_ordering;
 use entry_point::input_place::{OverrideRole, OverrideValue};
@@ -147,7 +147,7 @@ pub(super) fn blocked_lines(
         return all;
     }
     // No branch on an override is left, so each other line may be unreached because of it.
-    let mut lines: BTreeSet<u32> =
+    let mut lines: BTreeSet<CodePlace> =
         unreached.into_iter().filter(|line| !all.iter().any(|one| one.lines.contains(line))).collect();
     let mut blocks = program.blocks_with_lines(&lines);
     // A statement may be on the line of its condition.

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rspirv::spirv::Op;
-use spirv_reader::{SpirvModule, SpirvType};
+use spirv_reader::{CodePlace, SpirvModule, SpirvType};
 
 use super::InputChoice;
 use super::search::{InputSearch, reaches_new_block, rescale};
@@ -76,7 +76,7 @@ pub(super) fn needed_launch<'l>(
     module: &SpirvModule,
     options: &AnalysisOptions,
 ) -> Vec<NeededInput> {
-    let mut parts: Vec<(&AssumedInput, BTreeSet<u32>)> = Vec::new();
+    let mut parts: Vec<(&AssumedInput, BTreeSet<CodePlace>)> = Vec::new();
     for limit in limits {
         let lines = limit.blocked.lines.iter();
         match parts.iter_mut().find(|(part, _)| part.name == limit.part.name) {
@@ -88,8 +88,8 @@ pub(super) fn needed_launch<'l>(
         name: part.name.clone(),
         value: part.describe_value(options),
         option: part.example_option(),
-        lines: line_ranges(module, &lines).unwrap_or_else(|| "code without line numbers".to_owned()),
-        line: lines.first().copied().unwrap_or_default(),
+        lines: line_ranges(module, &lines).unwrap_or_default(),
+        place: lines.first().copied(),
         finding: None,
         is_contents: false,
     });

@@ -15,7 +15,8 @@ fn folder() -> String {
 
 /// Returns the text after a key in the comments of a shader.
 fn comment<'t>(text: &'t str, key: &str) -> Option<&'t str> {
-    text.lines().find_map(|line| line.strip_prefix("// ")?.strip_prefix(key)).map(str::trim)
+    let start = |line: &'t str| line.strip_prefix("// ").or_else(|| line.strip_prefix("; "));
+    text.lines().find_map(|line| start(line)?.strip_prefix(key)).map(str::trim)
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use spirv_reader::{SourcePosition, SpirvModule};
+use spirv_reader::{CodePlace, SpirvModule};
 
 use super::apply::apply_changes;
 use super::candidates::{FoundFix, ModuleCandidates};
@@ -96,12 +96,9 @@ pub fn fix_walk_findings(
 
 /// Returns true if two findings report the same on the same lines.
 fn is_same_finding(one: &GridFinding, other: &GridFinding) -> bool {
-    let places = |found: &GridFinding| -> BTreeSet<(u32, SourcePosition)> {
-        let place =
-            // Changes move positions in the module, so lines identify a finding if they are
-            // known.
-            |at: &walk::GridSpot| (at.line, if at.line == 0 { at.place } else { SourcePosition::Module });
-        found.at.iter().map(place).collect()
+    // Changes move positions in the module, so lines identify a finding if they are known.
+    let places = |found: &GridFinding| -> BTreeSet<CodePlace> {
+        found.at.iter().map(|at| CodePlace::new(at.line, at.place)).collect()
     };
     // A lockstep race counts as a race.
     (one.kind == other.kind || one.kind.is_race() && other.kind.is_race()) && places(one) == places(other)
