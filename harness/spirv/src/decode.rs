@@ -5,11 +5,12 @@
 
 use arithmetic::Instruction;
 use rspirv::spirv::{GlslStd450Op, Op};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::atomic::{AtomicAccess, AtomicFunction, AtomicKind};
-use crate::error::{SpirvError, SpirvProblem, unsupported};
+use crate::error::{SpirvError, SpirvProblem, malformed, unsupported};
 use crate::module::{SpirvInstruction, SpirvModule};
+use crate::opcode;
 use crate::operands::OperandCursor;
 use crate::operation::{
     BallotQuery, BarrierPart, CompositeOperation, ImageOperation, ImageQuery, ImageSampling, MatrixAccess,
@@ -51,6 +52,43 @@ impl SpirvModule {
         for instruction in self.functions.values().flat_map(|function| &function.code) {
             let decoded = self.decode_operation(instruction.op, self.operands_of(instruction));
             decoded.map_err(|problem| problem.located_at(instruction.place))?;
+        }
+        Ok(())
+    }
+
+    /// Checks that each function uses only ids that precede the use (SPIR-V, "Universal Validation Rules").
+    ///
+    /// Labels, called functions and the operands of `OpPhi` may follow.
+    ///
+    /// # Errors
+    /// Returns the first use of an id that is not defined before it.
+    pub(crate) fn check_definitions(&self) -> Result<(), SpirvError> {
+        let declared: FxHashSet<u32> = self.declared_results().collect();
+        let mut local = FxHashSet::default();
+        for function in self.functions.values() {
+            local.clear();
+            local.extend(&function.parameters);
+            for instruction in &function.code {
+                let operands = self.operands_of(instruction);
+                let bits = self.selector_bits(&function.types, instruction);
+                let mut ids = match instruction.op {
+                    Op::Phi | Op::Branch | Op::SelectionMerge | Op::LoopMerge => Vec::new(),
+                    op => opcode::id_positions(op, operands, bits),
+                };
+                match instruction.op {
+                    Op::BranchConditional | Op::Switch => ids.truncate(1),
+                    Op::FunctionCall => _ = ids.drain(..ids.len().min(1)),
+                    _ => {}
+                }
+                let ids = ids.into_iter().map(|at| operands[at]);
+                let mut used = ids.chain(Some(instruction.ty).filter(|ty| *ty != 0));
+                if let Some(id) = used.find(|id| !local.contains(id) && !declared.contains(id)) {
+                    let name = self.display_name(id);
+                    let what = format!("Op{:?} uses {name}, which is not defined before it", instruction.op);
+                    return Err(malformed(what).located_at(instruction.place));
+                }
+                local.insert(instruction.result);
+            }
         }
         Ok(())
     }

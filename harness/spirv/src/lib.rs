@@ -36,8 +36,8 @@ pub use kernel_argument::{ArgumentPlace, KernelArgument};
 pub use language::{HlslExecution, HlslMemory, HlslRules, ShaderLanguage};
 pub use layout::{ConstantValue, MAX_PARTS, Specialized, TypePart};
 pub use module::{
-    CodePlace, Decorations, GlobalVariable, HEADER_WORDS, ModuleEntryPoint, SourceLine, SpirvConstant, SpirvFunction,
-    SpirvInstruction, SpirvModule, SpirvType, is_synthetic_name, read_module, read_words,
+    CodePlace, Decorations, GlobalVariable, HEADER_WORDS, ModuleEntryPoint, SourceLine, SpirvConstant,
+    SpirvFunction, SpirvInstruction, SpirvModule, SpirvType, is_synthetic_name, read_module, read_words,
 };
 pub use operands::{MemoryOperands, TexelOperands};
 pub use operation::{

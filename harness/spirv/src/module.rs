@@ -358,6 +358,7 @@ impl SpirvModule {
     /// Checks the functions of a module whose names are known.
     fn check_code(&self) -> Result<(), SpirvError> {
         self.check_operands()?;
+        self.check_definitions()?;
         self.check_labels()?;
         self.check_calls()
     }
@@ -376,6 +377,15 @@ impl SpirvModule {
             let op = opcode::by_number(first as u16)?.op;
             (op != Op::Function).then_some((word, op))
         })
+    }
+
+    /// Returns the results of the declarations.
+    pub(crate) fn declared_results(&self) -> impl Iterator<Item = u32> {
+        let result = |(at, op): (usize, Op)| {
+            let form = opcode::by_number(op as u16).filter(|form| form.has_result)?;
+            self.words.get(at + 1 + usize::from(form.has_type)).copied()
+        };
+        self.declarations().filter_map(result)
     }
 
     /// Returns the compiler of WGSL that made the module, by the number of its generator in the header.

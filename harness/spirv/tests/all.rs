@@ -90,3 +90,25 @@ fn missing_operands_have_a_place() {
     let error = read_words(&words).unwrap_err();
     assert_eq!(error.to_string(), format!("word {store}: malformed module: OpStore lacks operand 1"));
 }
+
+/// An id is used only after its definition, except for labels, called functions and operands of `OpPhi`.
+#[test]
+fn definitions_precede_uses() {
+    for (code, id) in [
+        ("%x = OpAccessChain %u %x %c", "x"),
+        ("%x = OpCopyObject %u %y\n%y = OpCopyObject %u %c", "y"),
+        ("OpStore %c %c MakePointerAvailable %y\n%y = OpCopyObject %u %c", "y"),
+        ("%x = OpCopyObject %y %c", "y"),
+        ("OpBranchConditional %y %one %one\n%one = OpLabel\n%y = OpCopyObject %u %c", "y"),
+        ("%x = OpFunctionCall %u %main %y\n%y = OpCopyObject %u %c", "y"),
+    ] {
+        let error = read_module(function_text(code).as_bytes()).unwrap_err().to_string();
+        assert!(error.contains(&format!("uses {id}, which is not defined before it")), "{code}: {error}");
+    }
+    let later = "OpBranch %loop\n%loop = OpLabel\n%x = OpPhi %u %c %start %y %more\nOpLoopMerge %end %more None\n\
+                 OpBranch %more\n%more = OpLabel\n%y = OpFunctionCall %u %next\n\
+                 OpBranchConditional %c %loop %end\n%end = OpLabel";
+    let text = function_text(later)
+        + "%next = OpFunction %u None %f\n%n = OpLabel\nOpReturnValue %c\nOpFunctionEnd\n";
+    read_module(text.as_bytes()).unwrap();
+}
