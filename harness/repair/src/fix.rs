@@ -28,6 +28,7 @@ use apply::apply_changes;
 use candidates::ModuleCandidates;
 
 pub use change::{ChangeKind, KernelChange};
+pub(crate) use walk_fixes::adds_divergent_barrier;
 pub use walk_fixes::{WalkFixes, fix_walk_findings};
 
 /// Model steps for one candidate.

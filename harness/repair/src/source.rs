@@ -20,7 +20,7 @@ mod wgsl_atomic;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::fix::fix_walk_findings;
+use crate::fix::{adds_divergent_barrier, fix_walk_findings};
 use entry_point::{AnalysisOptions, StopFunction};
 use results::wire::{ChangeRecord, EditRecord, FindingRecord, RaceLine, RaceVerdict, ShaderChange};
 use similar::{DiffTag, TextDiff};
@@ -451,7 +451,11 @@ impl RepairSearch<'_> {
         let is_new =
             |(key, count): (&(String, String), &usize)| known.get(key).is_none_or(|known| known < count);
         if !after.iter().any(is_new) {
-            return Trial::Improved(changed);
+            let entry = state.walked.options.entry.as_deref();
+            return match adds_divergent_barrier(&base.walked.module, &changed.walked.module, entry) {
+                true => Trial::Useless,
+                false => Trial::Improved(changed),
+            };
         }
         let completable = ["divergent-barrier", "uninitialised-read", "race"];
         let mut new_keys =

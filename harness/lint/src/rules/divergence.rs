@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
 use spirv_reader::{
-    BarrierPart, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation,
+    AtomicKind, BarrierPart, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation,
 };
 
 use entry_point::assumed::written_members;
@@ -124,6 +124,11 @@ struct UniformityAnalysis<'m> {
 }
 
 impl UniformityAnalysis<'_> {
+    fn is_update(&self, instruction: &SpirvInstruction) -> bool {
+        let operation = self.module.operation(instruction);
+        matches!(operation, SpirvOperation::Atomic(access) if access.kind != AtomicKind::Load)
+    }
+
     fn constant_number(&self, id: u32) -> Option<u64> {
         match self.module.constants.get(&id) {
             Some((_, SpirvConstant::Scalar(number)))
@@ -334,6 +339,8 @@ impl Analysis for UniformityAnalysis<'_> {
                     _ => Unknown,
                 })
             }
+            // An atomic that may change a word returns another number to each invocation.
+            _ if self.is_update(instruction) => [Data; COMPONENTS],
             op => {
                 let is_uniform = |facts: &Facts<Uniformity>| facts.iter().all(|one| *one == Uniform);
                 let known = is_componentwise(op)

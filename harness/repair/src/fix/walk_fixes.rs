@@ -104,6 +104,21 @@ fn is_same_finding(one: &GridFinding, other: &GridFinding) -> bool {
     (one.kind == other.kind || one.kind.is_race() && other.kind.is_race()) && places(one) == places(other)
 }
 
+/// Returns true if more barriers of a changed module are ones that not every invocation reaches for some inputs.
+///
+/// The inputs of a walk may let every invocation take the same branches.
+pub(crate) fn adds_divergent_barrier(
+    module: &SpirvModule,
+    changed: &SpirvModule,
+    entry: Option<&str>,
+) -> bool {
+    let count = |module: &SpirvModule| {
+        let function = module.find_entry(entry).map_or(0, |entry| entry.function);
+        lint::divergent_barriers(module, function).count()
+    };
+    count(changed) > count(module)
+}
+
 struct FixSearch<'a> {
     module: &'a SpirvModule,
     options: &'a AnalysisOptions,
@@ -140,6 +155,9 @@ impl FixSearch<'_> {
         }
         let all: Vec<&KernelChange> = self.applied.iter().chain(changes.iter().copied()).collect();
         let Some(changed) = apply_changes(self.module, &all) else { return Some(None) };
+        if adds_divergent_barrier(self.module, &changed, self.options.entry.as_deref()) {
+            return Some(None);
+        }
         self.tried_modules += 1;
         let Ok(report) = walk::analyze_within_steps(&changed, self.options, self.steps) else {
             return Some(None);
