@@ -310,6 +310,10 @@ impl InputChoice {
         if inputs.is_empty() && control.is_empty() {
             return false;
         }
+        // The time limit kept other values from being tried.
+        if self.is_cut_off && !inputs.is_empty() && found.kind.is_race() {
+            return true;
+        }
         // A lock that is initially taken is not a deadlock of the shader.
         if found.kind == FindingKind::Hang && !is_conventional {
             return true;
@@ -323,7 +327,7 @@ impl InputChoice {
         // A count that lets fewer invocations of the same grid pass refutes nothing, nor does an offset beyond the buffer.
         let of_grid = self.trials.iter().filter(|(other, _)| other.grid == options.grid);
         let showing = of_grid.filter(|(_, trial)| trial.findings.contains_key(&key));
-        let entries = showing.map(|(_, trial)| trial.fewest_entries(&found.blocks)).max().unwrap_or_default();
+        let entries = showing.map(|(_, trial)| trial.fewest_entries(&found.blocks)).min().unwrap_or_default();
         let is_smaller = |other: &AnalysisOptions, trial: &Trial| {
             let is_fewer = other.grid == options.grid && trial.fewest_entries(&found.blocks) < entries;
             found.kind.is_race() && (is_fewer || trial.drops_accesses()) && !trial.has_finding_like(&key)
@@ -620,6 +624,7 @@ fn search_inputs(
         (false, true) => launches.extend_running(&mut all),
         (false, false) => launches.extend_choices(&mut all),
     };
+    all.iter().for_each(|base| search.try_growing_strides(*base));
     let choice = search.into_choice(&all, is_unchanged);
     Ok(InputChoice {
         launch: LaunchChoice { found, ..choice.launch },

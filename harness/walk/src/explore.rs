@@ -342,14 +342,18 @@ impl Interpreter<'_> {
         sites.sort_unstable();
         let is_decided = |at: &(u32, InvocationId, Option<bool>)| influence.inputs_at_site(at.0) != 0;
         let has_decided = found.at.iter().any(is_decided);
+        let is_keyed = self.is_keyed_race(found);
+        // Later invocations may access other elements at the same sites, by further inputs.
+        let at_sites = found.at.iter().fold(0, |all, at| all | influence.inputs_at_site(at.0));
+        let at_sites = if is_keyed { 0 } else { at_sites };
         GridFinding {
             element: found.element.clone(),
-            inputs: influence.inputs_of(kind, found.inputs),
+            inputs: influence.inputs_of(kind, found.inputs | at_sites),
             control: influence.control_inputs(kind),
             blocks: sites.iter().filter_map(|site| self.program.block_of(*site)).collect(),
             sites,
             has_read: found.at.iter().any(|at| at.2 == Some(false) || has_decided && !is_decided(at)),
-            is_keyed: self.is_keyed_race(found),
+            is_keyed,
             ..GridFinding::new(found.cause, found.message.clone(), found.at.iter().map(spot).collect())
         }
     }

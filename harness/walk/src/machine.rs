@@ -212,9 +212,6 @@ impl Interpreter<'_> {
     /// Reports a defect once for each set of source lines.
     pub fn report_finding(&mut self, mut found: SiteFinding) {
         if self.reported.insert(self.finding_lines(found.cause, &found.at)) {
-            if !self.is_keyed_race(&found) {
-                found.inputs |= found.at.iter().fold(0, |all, at| all | self.influence.inputs_at_site(at.0));
-            }
             if found.cause.kind() == FindingKind::Hang {
                 found.inputs |= self.influence.control;
             }

@@ -35,6 +35,10 @@ pub(super) struct SkippedCode {
     pub has_return: bool,
 }
 
+fn is_reached(reached: &[bool], site: u32) -> bool {
+    reached.get(site as usize).copied().unwrap_or_default()
+}
+
 /// A decoded instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DecodedInstruction<'m> {
@@ -444,19 +448,25 @@ impl<'m> DecodedProgram<'m> {
     /// Returns the unreached blocks of entered functions whose effects others can observe, each with the place of such an
     /// instruction, by the number of their label instruction.
     pub fn unreached_effects(&self, reached: &[bool]) -> Vec<(u32, CodePlace)> {
-        let is_reached = |site: u32| reached.get(site as usize).copied().unwrap_or_default();
-        let mut found = Vec::new();
-        for function in self.functions.iter().filter(|function| is_reached(function.first_site)) {
+        self.effects_of_entered(reached).filter(|(block, _)| !is_reached(reached, *block)).collect()
+    }
+
+    /// Returns the number of instructions with effects in reached blocks.
+    pub fn count_reached_effects(&self, reached: &[bool]) -> usize {
+        self.effects_of_entered(reached).filter(|(block, _)| is_reached(reached, *block)).count()
+    }
+
+    /// Returns the block and the place of each instruction with effects in entered functions.
+    fn effects_of_entered(&self, reached: &[bool]) -> impl Iterator<Item = (u32, CodePlace)> {
+        let entered = self.functions.iter().filter(|function| is_reached(reached, function.first_site));
+        entered.flat_map(move |function| {
             let mut block = function.first_site;
-            for (site, inst) in (function.first_site..).zip(&function.code) {
-                if inst.operation == SpirvOperation::Label {
-                    block = site;
-                } else if !is_reached(block) && self.has_effect(inst) {
-                    found.push((block, inst.raw.code_place()));
-                }
-            }
-        }
-        found
+            let sites = (function.first_site..).zip(&function.code);
+            sites.filter_map(move |(site, inst)| {
+                block = if inst.operation == SpirvOperation::Label { site } else { block };
+                self.has_effect(inst).then(|| (block, inst.raw.code_place()))
+            })
+        })
     }
 
     /// Returns what no invocation reached because of the branch at a site: the blocks that begin at one of its

@@ -13,7 +13,7 @@ use entry_point::{AnalysisOptions, FindingCause, FindingKind, Refusal};
 use super::implicit_flow::JoinedCondition;
 use super::influence::InputInfluence;
 use super::program::DecodedProgram;
-use super::report::{Blocked, FindingKey, GridFinding};
+use super::report::{Blocked, ExceededSize, FindingKey, GridFinding};
 use super::schedule::SchedulePolicy;
 use super::setup;
 use super::state::{Interpreter, SiteFinding};
@@ -24,6 +24,8 @@ use super::value::{Taint, inputs_in};
 pub struct Trial {
     /// The blocks that were reached, by the number of their label instruction.
     pub reached: Vec<bool>,
+    /// Number of instructions in them whose effects others can observe.
+    pub effects: usize,
     /// Entries of each block; 255 and more are one.
     pub entries: Vec<u8>,
     /// True for the blocks that several invocations entered.
@@ -48,8 +50,8 @@ pub struct Trial {
     pub branches: BTreeMap<u32, Vec<usize>>,
     /// False if a limit ended the walk.
     pub is_complete: bool,
-    /// Number of buffers accessed beyond their assumed length.
-    pub exceeded_buffers: usize,
+    /// The buffers and images accessed beyond their assumed size.
+    pub exceeded: Vec<ExceededSize>,
     /// Number of steps.
     pub steps: u64,
 }
@@ -104,7 +106,7 @@ impl Trial {
 
     /// Returns true if accesses lie beyond a buffer, so that they race with none.
     pub fn drops_accesses(&self) -> bool {
-        self.exceeded_buffers > 0 || self.findings.keys().any(|key| key.0 == FindingKind::OutOfBounds)
+        !self.exceeded.is_empty() || self.findings.keys().any(|key| key.0 == FindingKind::OutOfBounds)
     }
 
     /// Returns the findings that another choice of inputs may not have.
@@ -371,6 +373,8 @@ pub fn run_trial(module: &SpirvModule, options: &AnalysisOptions, most: u64) -> 
             findings.insert(finding.finding_key(), finding);
         }
         let reached = machine.blocks_entered(1);
+        let mut exceeded = Vec::new();
+        machine.add_exceeded(module, &mut exceeded);
         let deciding = influence.branches.values().chain(influence.sites.values());
         let influential = deciding.fold(0, |all, taint| all | taint);
         let shared = &machine.block_entries.is_shared;
@@ -390,7 +394,8 @@ pub fn run_trial(module: &SpirvModule, options: &AnalysisOptions, most: u64) -> 
                 .map(|(site, taint)| (*site, inputs_in(*taint, influence.count)))
                 .collect(),
             is_complete,
-            exceeded_buffers: machine.exceeded.len(),
+            exceeded,
+            effects: machine.program.count_reached_effects(&reached),
             steps: machine.steps,
             is_shared: machine.block_entries.is_shared,
             first_invocations: machine.block_entries.first,

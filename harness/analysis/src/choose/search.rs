@@ -17,7 +17,7 @@ use walk::{FindingKey, GridFinding, Trial, run_trial};
 
 /// Upper bounds on the trials, on the steps of one trial and of all.
 const MAX_TRIALS: usize = 120;
-const MAX_TRIAL_STEPS: u64 = 3_000_000;
+pub(super) const MAX_TRIAL_STEPS: u64 = 3_000_000;
 const MAX_STEPS: u64 = 100_000_000;
 /// Upper bound on the choices, each of which reaches further blocks.
 const MAX_CHOICES: usize = 6;
@@ -90,9 +90,8 @@ impl InputSearch<'_> {
             {
                 continue;
             }
-            // Ones hide races between elements at a distance.
-            let reaches_more_code =
-                |best: usize| self.trials[trial].1.coverage() > self.trials[best].1.coverage();
+            // Ones hide races between elements at a distance, and a count of one lets few invocations pass.
+            let reaches_more_code = |best: usize| self.trials[trial].1.effects > self.trials[best].1.effects;
             let is_better =
                 |best: usize| self.rank(trial) > self.rank(best) && (number != 1 || reaches_more_code(best));
             if best.is_none_or(is_better) {
@@ -287,13 +286,14 @@ impl InputSearch<'_> {
     pub(super) fn rank(
         &self,
         trial_index: usize,
-    ) -> (bool, bool, [usize; 3], bool, Reverse<usize>, Reverse<usize>) {
+    ) -> (bool, bool, [usize; 4], bool, Reverse<usize>, Reverse<usize>) {
         let trial = &self.trials[trial_index].1;
         let suspicious = trial.suspicious_findings().count();
         let is_certain = trial.findings.len() > suspicious;
-        let rest = (is_certain, Reverse(suspicious), Reverse(trial.exceeded_buffers));
+        let rest = (is_certain, Reverse(suspicious), Reverse(trial.exceeded.len()));
         let (shared, repeated) = trial.repeated_blocks();
-        let coverage = [trial.coverage(), shared, repeated];
+        // The code of invocations that a count excludes has no effects.
+        let coverage = [trial.effects, trial.coverage(), shared, repeated];
         (trial.is_complete, self.is_conventional(trial_index), coverage, rest.0, rest.1, rest.2)
     }
 

@@ -1,15 +1,19 @@
 //! Trials with other values of the inputs that findings depend on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::conventions::{has_degenerate_number, is_beyond_positions};
-use super::search::{Candidate, InputSearch, reaches_new_block};
+use super::search::{Candidate, InputSearch, MAX_TRIAL_STEPS, reaches_new_block, set_scalar};
 use super::{is_declared, saturating_product};
-use entry_point::FindingKind;
+use crate::sizes::with_larger_sizes;
 use entry_point::input_place::InputKind;
+use entry_point::{AnalysisOptions, FindingKind};
+use walk::FindingKey;
 
 /// Upper bound on the integers with which findings are compared.
 const MAX_USUAL: u64 = 1 << 20;
+/// Upper bound on the times that sizes grow with strides: what is read of them may lead to further accesses.
+const MAX_SIZE_ROUNDS: usize = 2;
 
 impl InputSearch<'_> {
     /// Varies the inputs of suspicious findings until fewer are left.
@@ -46,6 +50,78 @@ impl InputSearch<'_> {
                     primary = trial;
                     break;
                 }
+            }
+        }
+    }
+
+    /// Tries numbers that differ where the addresses of races depend on numbers that bound nothing.
+    ///
+    /// An application gives strides of elements, rows and planes with which these do not overlap. Equal ones, or ones that
+    /// are changed one at a time, leave a race.
+    pub(super) fn try_growing_strides(&mut self, base: usize) {
+        let (options, trial) = self.trials[base].clone();
+        let trial_inputs = options.assumed.clone();
+        let races = trial.findings.iter().filter(|(key, _)| key.0 == FindingKind::Race);
+        let mut races: BTreeMap<FindingKey, BTreeSet<usize>> =
+            races.map(|(key, found)| (key.clone(), found.inputs.iter().copied().collect())).collect();
+        for inputs in races.values_mut() {
+            inputs.retain(|input| {
+                self.is_integer(*input)
+                    && !trial.compared.contains_key(input)
+                    && !is_declared(&options, *input)
+            });
+        }
+        races.retain(|_, inputs| !inputs.is_empty());
+        let count = self.invocation_counts.iter().copied().max().unwrap_or(1);
+        // From bytes of elements to rows, from elements of rows to planes, and for positions in any order. Strides follow
+        // offsets and extents.
+        let (rows, elements, positions) = ((4 * count, 4), (16, 4), (4, count));
+        let of_last = [4, 3].into_iter().flat_map(|most| [(rows, most, false), (elements, most, false)]);
+        let of_all = [
+            (rows, false),
+            (elements, false),
+            (positions, false),
+            (rows, true),
+            (elements, true),
+            (positions, true),
+        ];
+        let of_all = of_all.into_iter().map(|(growth, is_falling)| (growth, usize::MAX, is_falling));
+        for ((first, factor), most, is_falling) in of_all.chain(of_last) {
+            let mut strides: Vec<usize> = races.values().flatten().copied().collect();
+            strides.sort_unstable();
+            strides.dedup();
+            if strides.is_empty() || most != usize::MAX && strides.len() <= most {
+                continue;
+            }
+            strides.drain(..strides.len().saturating_sub(most));
+            if is_falling {
+                strides.reverse();
+            }
+            let mut options = options.clone();
+            let mut stride: u64 = first;
+            for input in strides.into_iter().filter_map(|input| trial_inputs.get(input)) {
+                set_scalar(&mut options, input, stride);
+                stride = stride.saturating_mul(factor);
+            }
+            let Some(at) = self.try_with_sizes(options) else { return };
+            let other = &self.trials[at].1;
+            races
+                .retain(|key, _| other.has_finding_like(key) || other.drops_accesses() || !other.is_complete);
+        }
+    }
+
+    /// Walks with inputs, and with sizes of buffers and images that hold all accesses; returns the index of the trial.
+    fn try_with_sizes(&mut self, mut options: AnalysisOptions) -> Option<usize> {
+        let mut rounds = 0..MAX_SIZE_ROUNDS;
+        loop {
+            if self.is_past_deadline() {
+                return None;
+            }
+            let at = self.try_with_steps(options, MAX_TRIAL_STEPS)?;
+            let (known, trial) = &self.trials[at];
+            match rounds.next().and_then(|_| with_larger_sizes(known, &trial.exceeded)) {
+                Some(larger) => options = larger,
+                None => return Some(at),
             }
         }
     }
