@@ -28,7 +28,9 @@ pub(super) struct InputInfluence {
     pub synchronization: Taint,
     /// The branches that inputs decided, by site.
     pub branches: BTreeMap<u32, Taint>,
-    /// The numbers that values of each input are compared with.
+    /// True if the numbers that inputs are compared with are recorded, as a search for inputs needs them.
+    pub records_numbers: bool,
+    /// These numbers, by input.
     pub compared: BTreeMap<usize, BTreeSet<u64>>,
     /// In a probe of the launch, the workgroups that saw each outcome of a branch: the first, and true if others
     /// followed.
@@ -86,9 +88,6 @@ impl InputInfluence {
         self.synchronization |= other.synchronization;
         for (site, taint) in &other.branches {
             *self.branches.entry(*site).or_default() |= taint;
-        }
-        for (input, numbers) in &other.compared {
-            self.compared.entry(*input).or_default().extend(numbers);
         }
     }
 

@@ -51,6 +51,9 @@ impl Interpreter<'_> {
                 self.influence.outcomes.entry((site, holds)).or_insert((workgroup, false));
             workgroups_with_outcome.1 |= workgroups_with_outcome.0 != workgroup;
         }
+        if !self.influence.records_numbers {
+            return Ok(());
+        }
         let executed = self.influence.executions.entry((site, taint)).or_default();
         *executed += 1;
         if *executed <= MAX_EXECUTIONS {

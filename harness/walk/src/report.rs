@@ -155,7 +155,15 @@ impl NeededInput {
 
     /// Returns an input that decides a finding.
     pub fn for_finding(name: String, value: String, option: String) -> NeededInput {
-        NeededInput { name, value, option, lines: String::new(), place: None, finding: None, is_contents: false }
+        NeededInput {
+            name,
+            value,
+            option,
+            lines: String::new(),
+            place: None,
+            finding: None,
+            is_contents: false,
+        }
     }
 
     /// Returns the input with the finding that depends on it.
@@ -405,7 +413,13 @@ fn describe_ranges(unit: &str, all: &[(u32, u32)]) -> Option<String> {
         }
     }
     let more = if ranges.len() > MAX_RANGES { ", …" } else { "" };
-    let plural = if let [(first, end)] = all && first + 1 == *end { "" } else { "s" };
+    let plural = if let [(first, end)] = all
+        && first + 1 == *end
+    {
+        ""
+    } else {
+        "s"
+    };
     let ranges = ranges.iter().take(MAX_RANGES).map(|(first, end)| match first + 1 == *end {
         true => first.to_string(),
         false => format!("{first}-{}", end - 1),

@@ -292,6 +292,7 @@ pub(super) fn walk_prepared<T>(
     let entry = module.find_entry(options.entry.as_deref())?;
     setup::with_interpreter(module, options, entry, |first| {
         let mut machine: Interpreter<'_> = first.clone();
+        machine.influence.records_numbers = true;
         prepare(&mut machine);
         match machine.run_schedule(SchedulePolicy::Forward, most) {
             Err(refusal) if !refusal.what.is_limit() => Err(refusal),
