@@ -112,6 +112,8 @@ impl InputChoice {
         if let (Some(exact), Some(grid), [first, second]) =
             (self.launch.found.exact_grid, options.grid, &found.at[..])
             && found.kind.is_race()
+            // One workgroup does not race with others. It may be meant only where positions meet in one instruction.
+            && (exact != [1; 3] || found.sites.iter().all(|site| Some(site) == found.sites.first()))
         {
             let (first, second) = (first.invocation.workgroup, second.invocation.workgroup);
             let depends = |axis: usize| {
