@@ -6,13 +6,14 @@ use std::process::Command;
 use super::cache::{self, ModuleKey, StoredModule};
 use super::error::SourceError;
 use super::includes::folder_of;
-use super::module_edit::{has_shared_binding, rename_entry_point, rename_source};
+use super::module_edit::{has_shared_binding, name_local_arrays, rename_entry_point, rename_source};
 use super::process::{
     describe_crash, find_program, message_position, program_version, remove_noise, run_to_end,
 };
 use super::{CompileUnit, ShaderSource, SourceModule};
 use crate::files;
 use crate::temporary::TemporaryFolder;
+use shader_source::scan::blank_comments;
 use spirv_reader::ShaderLanguage;
 
 /// A compiler to SPIR-V.
@@ -291,6 +292,10 @@ impl Compiler {
         let absolute = std::path::absolute(&input).map(|path| path.display().to_string());
         for written in [Some(input), absolute.ok()].into_iter().flatten().filter(|written| written != file) {
             bytes = rename_source(bytes, &written, file);
+        }
+        if self.program == "clspv" {
+            let text = unit.text.as_ref().unwrap_or(&source.text);
+            bytes = name_local_arrays(bytes, &blank_comments(text));
         }
         if let Some(entry) = &unit.entry {
             bytes = rename_entry_point(bytes, entry);

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rspirv::spirv::{Decoration, ExecutionMode, Op, SourceLanguage};
+use rspirv::spirv::{Decoration, ExecutionMode, Op, SourceLanguage, StorageClass};
+use shader_source::scan::{is_identifier_character, words};
 
 /// Number of words before the first instruction.
 const HEADER_WORDS: usize = 5;
@@ -186,6 +187,76 @@ pub fn rename_entry_point(module: Vec<u8>, name: &str) -> Vec<u8> {
     replace_strings(&module, Op::EntryPoint, 3, new).unwrap_or(module)
 }
 
+/// Names the arrays in local memory that kernels of OpenCL C declare; `plain` is the source without comments.
+///
+/// clspv keeps their order but not their names. One without a use has no variable; then none gets a name.
+pub fn name_local_arrays(module: Vec<u8>, plain: &str) -> Vec<u8> {
+    let module_words = module_words(&module);
+    let instructions = split_instructions(&module_words);
+    let lengths = specialization_results(&instructions);
+    // Arrays of fixed length, and pointers to them. Others are arguments.
+    let (mut arrays, mut variables) = (BTreeSet::new(), Vec::new());
+    for instruction in &instructions {
+        match instruction {
+            [_, id, _, length] if has_opcode(instruction, Op::TypeArray) && !lengths.contains(length) => {
+                arrays.insert(*id);
+            }
+            [_, id, _, pointee] if has_opcode(instruction, Op::TypePointer) && arrays.contains(pointee) => {
+                arrays.insert(*id);
+            }
+            [_, ty, id, class, ..]
+                if has_opcode(instruction, Op::Variable) && *class == StorageClass::Workgroup as u32 =>
+            {
+                variables.extend(arrays.contains(ty).then_some(*id));
+            }
+            _ => {}
+        }
+    }
+    let names = local_arrays(plain);
+    let is_annotation =
+        |one: &&[u32]| [Op::Decorate, Op::MemberDecorate].iter().any(|op| has_opcode(one, *op));
+    let Some(place) = instructions.iter().position(is_annotation).filter(|_| names.len() == variables.len())
+    else {
+        return module;
+    };
+    let mut changed = module_words[..HEADER_WORDS].to_vec();
+    instructions[..place].iter().for_each(|one| changed.extend(*one));
+    for (id, name) in variables.into_iter().zip(names) {
+        let literal = encode_literal(name);
+        changed.extend([(2 + literal.len() as u32) << 16 | Op::Name as u32, id]);
+        changed.extend(literal);
+    }
+    instructions[place..].iter().for_each(|one| changed.extend(*one));
+    changed.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Returns the results of a module that a specialization id decorates.
+fn specialization_results(instructions: &[&[u32]]) -> BTreeSet<u32> {
+    let is_decorated =
+        |one: &&&[u32]| has_opcode(one, Op::Decorate) && one.get(2) == Some(&(Decoration::SpecId as u32));
+    instructions.iter().filter(is_decorated).filter_map(|one| one.get(1).copied()).collect()
+}
+
+/// Returns the names of arrays in local memory, in the order of their declarations.
+fn local_arrays(plain: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut rest = plain;
+    while let Some(at) = rest.find("local") {
+        let start = rest[..at].trim_end_matches("__");
+        let is_word = !start.ends_with(is_identifier_character);
+        rest = &rest[at + "local".len()..];
+        let declaration = rest.split(';').next().unwrap_or_default();
+        // Parameters are pointers.
+        if !is_word || rest.starts_with(is_identifier_character) || declaration.contains(['*', ')', '{']) {
+            continue;
+        }
+        for (declarator, _) in declaration.split(',').filter_map(|declarator| declarator.split_once('[')) {
+            names.extend(words(declarator).last());
+        }
+    }
+    names
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,6 +269,12 @@ mod tests {
             words.extend(before.iter().chain(&literal).chain(*after));
         }
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn arrays_in_local_memory_are_declared() {
+        let text = "void f(__local int *p, local float* q) {\n  __local int a[4][2], b[8];\n  local uint4 c; int is_local = 0;\n  int local_x; barrier(CLK_LOCAL_MEM_FENCE); __local struct s d [2];";
+        assert_eq!(local_arrays(text), ["a", "b", "d"]);
     }
 
     #[test]
