@@ -216,6 +216,10 @@ fn skipped_barriers(module: &SpirvModule) -> impl Iterator<Item = RuleUse<'_>> {
                 "not every invocation of the workgroup reaches this barrier, unless its inputs make {line} equal for \
                  all: it depends on the invocation id"
             ),
+            Divergence::InWgsl => format!(
+                "WGSL permits this barrier in uniform control flow only: {line} depends on `read_write` storage. \
+                 naga compiles it, tint does not"
+            ),
         };
         (LintRule::DivergentBarrier, barrier, message)
     })
@@ -255,6 +259,7 @@ pub fn divergent_barriers(
 ) -> impl Iterator<Item = (&SpirvInstruction, &SpirvInstruction)> {
     divergence::divergent_barriers(module, Some(function))
         .into_iter()
+        .filter(|(.., divergence)| *divergence != Divergence::InWgsl)
         .map(|(barrier, branch, _)| (barrier, branch))
 }
 

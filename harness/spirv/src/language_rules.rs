@@ -21,7 +21,8 @@
 //!
 //! - **OpenCL C**: the modules have what the language promises; clspv declares buffers with fences `Coherent`.
 //!
-//! Rules about uniform control flow are not applied.
+//! Of rules about uniform control flow, WGSL's is one of programs; a rule of `lint` applies it. Those of GLSL and HLSL are of
+//! executions, which the walk follows.
 
 use rspirv::spirv::{Op, StorageClass};
 use vocabulary::Scope;

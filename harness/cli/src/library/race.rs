@@ -7,11 +7,13 @@ use analysis::{EntryAnswer, ProofMode, refused_line};
 use campaign::shader::race::{RaceOptions, analyze_module};
 use campaign::shader::smt_solver::InstalledSolver;
 use campaign::shader::source::{compile_edited_text, read_editable_text};
-use entry_point::AnalysisOptions;
 use entry_point::inputs::read_bound_module;
+use entry_point::{AnalysisOptions, FindingKind};
+use lint::LintRule;
 use model::Model;
 use repair::EditableSource;
 use results::wire::{FindingRecord, RaceLine, RaceVerdict};
+use spirv_reader::ShaderLanguage;
 use walk::{GridFinding, trace_finding};
 
 use super::error::Error;
@@ -313,10 +315,11 @@ impl RaceDetector {
             source: text.as_deref().map(|text| EditableSource { text, compile: &compile }),
         };
         // A module that cannot be read is refused below.
-        let mut lints: Vec<FindingRecord> = match self.has_lints {
-            true => shader.lint().unwrap_or_default(),
-            false => Vec::new(),
-        };
+        let has_rules = self.has_lints || source.language == Some(ShaderLanguage::Wgsl);
+        let mut lints = if has_rules { shader.lint().unwrap_or_default() } else { Vec::new() };
+        // Other compilers of WGSL reject what this rule reports.
+        let rule = format!("lint:{}", LintRule::DivergentBarrier.name());
+        lints.retain(|lint| self.has_lints || lint.kind == rule);
         let trace = |line: &RaceLine, options: &AnalysisOptions, findings: &[GridFinding]| {
             let finding = findings.get(self.traced_finding?)?;
             let module = read_bound_module(&source.bytes, options).ok()?;
@@ -333,6 +336,8 @@ impl RaceDetector {
             }
             // The findings are those of the module; its first entry point lists them.
             line.lints = std::mem::take(&mut lints);
+            let is_known = |found: &FindingRecord| found.kind == FindingKind::DivergentBarrier.name();
+            line.lints.retain(|_| self.has_lints || !line.findings.iter().any(is_known));
             let tests = tests.into_iter().map(|test| test.map(LitmusTest::from_generated)).collect();
             RaceAnswer { line, tests }
         };

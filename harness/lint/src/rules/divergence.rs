@@ -3,7 +3,9 @@
 //! A data-flow analysis ([`entry_point::dataflow`]) finds the conditions that differ between invocations of a
 //! workgroup. A barrier is reported if it depends on such a branch by control dependence (Ferrante,
 //! Ottenstein and Warren, TOPLAS 1987, <https://doi.org/10.1145/24039.24041>), which covers selections, early
-//! returns and loops. WGSL rejects the same programs (WGSL, section 15.2).
+//! returns and loops. WGSL rejects the same programs (WGSL, section 15.2), and those whose condition depends on storage
+//! that the shader may write, although naga compiles them. GLSL (4.60, 8.16) and HLSL state uniform control flow for
+//! executions, not for programs.
 //!
 //! The rule does not report conditions that the analysis cannot classify: values from memory at the same
 //! address for all invocations that the shader writes, from images and from subgroup operations, and values
@@ -13,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
 use spirv_reader::{
-    AtomicKind, BarrierPart, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation,
+    AtomicKind, BarrierPart, ShaderLanguage, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule,
+    SpirvOperation,
 };
 
 use entry_point::assumed::written_members;
@@ -29,6 +32,8 @@ pub(super) enum Divergence {
     Always,
     /// Invocations take different sides for some values of uniforms or push constants.
     ForSomeInputs,
+    /// WGSL does not take the condition as equal for all: it depends on storage that the shader may write (section 15.2.7).
+    InWgsl,
 }
 
 /// Returns the divergent barriers of one or all entry points in module order, each with the branch that it depends on.
@@ -43,13 +48,19 @@ pub(super) fn divergent_barriers(
     });
     let mut found: BTreeMap<_, (&SpirvInstruction, &SpirvInstruction, Divergence)> = BTreeMap::new();
     for (entry, size) in sizes.filter(|(_, size)| size.iter().product::<u32>() > 1) {
-        let written = written_members(module, entry, true).into_iter().map(|(binding, _)| binding).collect();
-        let flow = DataFlow::solve(module, entry, None, UniformityAnalysis { module, size, written });
-        for (barrier, branch, divergence) in DivergentBarriers::new(&flow).find() {
-            let known = found.entry(barrier.place).or_insert((barrier, branch, divergence));
-            // `Always` is the stronger statement, so it takes precedence for every entry point.
-            if divergence < known.2 {
-                *known = (barrier, branch, divergence);
+        let written: HashSet<SetBinding> =
+            written_members(module, entry, true).into_iter().map(|(binding, _)| binding).collect();
+        let is_wgsl = module.language == Some(ShaderLanguage::Wgsl);
+        for by_wgsl in [false, true].into_iter().take(1 + usize::from(is_wgsl)) {
+            let analysis = UniformityAnalysis { module, size, written: written.clone(), by_wgsl };
+            let flow = DataFlow::solve(module, entry, None, analysis);
+            for (barrier, branch, divergence) in DivergentBarriers::new(&flow).find() {
+                let divergence = if by_wgsl { Divergence::InWgsl } else { divergence };
+                let known = found.entry(barrier.place).or_insert((barrier, branch, divergence));
+                // `Always` is the strongest statement, so it takes precedence for every entry point.
+                if divergence < known.2 {
+                    *known = (barrier, branch, divergence);
+                }
             }
         }
     }
@@ -67,7 +78,7 @@ pub(super) fn find_unshared_variables(module: &SpirvModule) -> BTreeSet<u32> {
         let Some(declared) = module.declared_local_size(entry.function) else { continue };
         let size = super::smallest_local_size(module, declared);
         let own_index = Range(size.iter().product());
-        let analysis = UniformityAnalysis { module, size, written: HashSet::new() };
+        let analysis = UniformityAnalysis { module, size, written: HashSet::new(), by_wgsl: false };
         let flow = DataFlow::solve(module, entry.function, None, analysis);
         for located in &flow.code {
             let operation = module.operation(located.instruction);
@@ -121,6 +132,8 @@ struct UniformityAnalysis<'m> {
     size: [u32; 3],
     /// The buffers that the entry point writes.
     written: HashSet<SetBinding>,
+    /// True to take contents of storage that is not declared read-only as different in each invocation.
+    by_wgsl: bool,
 }
 
 impl UniformityAnalysis<'_> {
@@ -260,8 +273,14 @@ impl Analysis for UniformityAnalysis<'_> {
                 _ => false,
             }
         };
+        let is_writable = |id: u32| {
+            let declared = self.module.variables.get(&id);
+            declared.is_some_and(|variable| variable.class == StorageClass::StorageBuffer)
+                && !self.module.decorations_of(id).non_writable
+        };
         match address {
             Range(_) | Position => Data,
+            Uniform if self.by_wgsl && variable.is_some_and(is_writable) => Data,
             Uniform | Unreached if variable.is_some_and(is_fixed) => Uniform,
             _ => Unknown,
         }
