@@ -510,6 +510,7 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
 pub fn read_bound_module(bytes: &[u8], options: &AnalysisOptions) -> Result<SpirvModule, Refusal> {
     let mut module = error::read_module(bytes)?;
     module.language = options.language.or(module.language);
+    module.hlsl = options.hlsl;
     for (from, to) in &options.aliases {
         module.alias_descriptor(*from, *to);
     }

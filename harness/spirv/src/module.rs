@@ -204,7 +204,7 @@ pub struct SpirvModule {
     /// True for a module by the rules of its source language; see [`SpirvModule::by_language_rules`].
     pub is_by_language: bool,
     /// The rules of HLSL for such a module.
-    pub(crate) hlsl: HlslRules,
+    pub hlsl: HlslRules,
     /// The names that the text of a GLSL source declares coherent for the device or wider.
     pub(crate) coherent_names: Vec<String>,
     /// The source language: that of `OpSource`, else that of the extension of a source file.

@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use rspirv::spirv::Op;
-use spirv_reader::{ShaderLanguage, SourcePosition, SpirvOperation, Stage, switch_cases};
+use spirv_reader::{HlslMemory, ShaderLanguage, SourcePosition, SpirvOperation, Stage, switch_cases};
 
 use super::state::{
     CallFrame, Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, WORKGROUP_TAG,
@@ -316,7 +316,10 @@ impl Interpreter<'_> {
         let name = self.element_name(ctx, pointer, conflict.word * WORD_BYTES);
         let same = match (stored, program.module.language) {
             (None, _) => "",
-            (Some(0), Some(ShaderLanguage::Hlsl)) if conflict.class != litmus::StorageClass::Workgroup => {
+            (Some(0), Some(ShaderLanguage::Hlsl))
+                if conflict.class != litmus::StorageClass::Workgroup
+                    && program.module.hlsl.memory == HlslMemory::Direct3d =>
+            {
                 "; the write stores the value that memory already holds, which HLSL defines and Vulkan does not"
             }
             (Some(0), _) => "; the write stores the value that memory already holds, which is still a race",
