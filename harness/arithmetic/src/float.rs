@@ -1,5 +1,7 @@
 //! Float arithmetic on single numbers.
 
+use std::fmt::{Display, LowerExp};
+
 use rspirv::spirv::{GlslStd450Op as Extended, Op};
 
 use crate::mask;
@@ -50,6 +52,18 @@ pub fn float_to_bits(value: f64, width: u32) -> u64 {
         16 => u64::from(half_from_f64(value)),
         64 => value.to_bits(),
         _ => u64::from((value as f32).to_bits()),
+    }
+}
+
+/// Formats a float of 32 or 64 bits, with an exponent in place of many zeros.
+pub fn format_float(bits: u64, width: u32) -> String {
+    fn format<T: Display + LowerExp>(number: T, size: f64) -> String {
+        let is_short = size == 0.0 || (1e-4..1e9).contains(&size.abs());
+        if is_short { number.to_string() } else { format!("{number:e}") }
+    }
+    match width {
+        32 => format(f32::from_bits(bits as u32), f64::from(f32::from_bits(bits as u32))),
+        _ => format(f64::from_bits(bits), f64::from_bits(bits)),
     }
 }
 

@@ -19,7 +19,7 @@ mod texel;
 
 use rspirv::spirv::{GlslStd450Op, Op};
 
-pub use float::{float_from_bits, float_to_bits, split_fraction};
+pub use float::{float_from_bits, float_to_bits, format_float, split_fraction};
 pub use instruction::{Instruction, NumberKind, NumberShape, Operand};
 pub use integer::{can_fold, fold, fold_extended, is_absorbing_operand, mask, sign_extend};
 pub use table::{Computation, computation};

@@ -11,7 +11,7 @@ use spirv_reader::{
     SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType,
 };
 
-use crate::contents::{AddressTarget, DEFAULT_BYTES, FILL_WORDS, fill_bytes, format_float, parse_integer};
+use crate::contents::{AddressTarget, DEFAULT_BYTES, FILL_WORDS, fill_bytes, parse_integer};
 use crate::dataflow::called_functions;
 use crate::error::Problem;
 use crate::input_place::{
@@ -106,7 +106,7 @@ impl AssumedInput {
         // Little-endian, as in memory.
         let bits = bytes.rev().fold(0_u64, |all, byte| all << 8 | u64::from(byte));
         match self.kind {
-            InputKind::Float(width @ (32 | 64)) => format_float(bits, width),
+            InputKind::Float(width @ (32 | 64)) => arithmetic::format_float(bits, width),
             _ => bits.to_string(),
         }
     }
@@ -331,7 +331,8 @@ pub fn constant_name(module: &SpirvModule, number: u32) -> String {
     let is_of = |place: ArgumentPlace| place == ArgumentPlace::Workgroup(number);
     let argument = module.kernel_arguments.iter().find(|argument| is_of(argument.place));
     let decorated = module.decorations.iter().filter(|(_, own)| own.specialization == Some(number));
-    let declared = || decorated.map(|(result, _)| module.display_name(*result)).min().unwrap_or_default();
+    let named = || decorated.map(|(result, _)| module.display_name(*result)).min();
+    let declared = || named().filter(|name| !name.starts_with('%')).unwrap_or(format!("spec[{number}]"));
     argument.map_or_else(declared, |argument| format!("elements of {}", argument.name))
 }
 

@@ -1,7 +1,6 @@
 //! Contents of memory: fill words, images, and buffers at addresses.
 
 use std::fmt;
-use std::fmt::{Display, LowerExp};
 
 use litmus::closed_enum;
 use rspirv::spirv::StorageClass;
@@ -264,16 +263,4 @@ fn member_offset(specialized: &Specialized<'_>, mut ty: u32, path: &str) -> Opti
         }
     }
     Some(offset)
-}
-
-/// Formats a float of 32 or 64 bits, with an exponent in place of many zeros.
-pub(crate) fn format_float(bits: u64, width: u32) -> String {
-    fn format<T: Display + LowerExp>(number: T, size: f64) -> String {
-        let is_short = size == 0.0 || (1e-4..1e9).contains(&size.abs());
-        if is_short { number.to_string() } else { format!("{number:e}") }
-    }
-    match width {
-        32 => format(f32::from_bits(bits as u32), f64::from(f32::from_bits(bits as u32))),
-        _ => format(f64::from_bits(bits), f64::from_bits(bits)),
-    }
 }

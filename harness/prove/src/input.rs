@@ -46,16 +46,15 @@ pub struct RacyInputs {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum GivenValue {
     Integer(i128),
-    Float(f64),
+    /// Bits and width.
+    Float(u64, u32),
 }
 
 impl GivenValue {
     /// Returns a value of a type from its bits.
     pub fn new(ty: Option<&SpirvType>, bits: u64, width: u32) -> GivenValue {
         match ty {
-            Some(SpirvType::Float { .. }) if width == 32 => {
-                GivenValue::Float(f32::from_bits(bits as u32).into())
-            }
+            Some(SpirvType::Float { .. }) if matches!(width, 32 | 64) => GivenValue::Float(bits, width),
             Some(SpirvType::Integer { signed: true, .. }) => {
                 GivenValue::Integer(arithmetic::sign_extend(bits, width).into())
             }
@@ -68,7 +67,7 @@ impl fmt::Display for GivenValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GivenValue::Integer(value) => value.fmt(f),
-            GivenValue::Float(value) => value.fmt(f),
+            GivenValue::Float(bits, width) => f.write_str(&arithmetic::format_float(*bits, *width)),
         }
     }
 }

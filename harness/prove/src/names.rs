@@ -41,6 +41,8 @@ pub(crate) fn scalar_name(
                 if !is_synthetic_name(member) {
                     name += if name.is_empty() { "" } else { "." };
                     name += member;
+                } else if !module.has_one_member(ty) {
+                    name += &format!("[{index}]");
                 }
             }
             Some(SpirvType::Vector { .. }) => {
@@ -54,7 +56,10 @@ pub(crate) fn scalar_name(
             break;
         }
     }
-    if name.is_empty() { module.variable_name(variable, declared.ty) } else { name }
+    if name.is_empty() || name.starts_with('[') {
+        name.insert_str(0, &variable_name(module, variable));
+    }
+    name
 }
 
 impl Summary<'_> {
@@ -88,7 +93,11 @@ pub(crate) fn symbol_name(summary: &Summary<'_>, id: TermId) -> Option<String> {
     let term = summary.terms.term(id);
     match *summary.terms.kind_of(id)? {
         FunctionKind::GroupCount(axis) => Some(format!("groups.{}", ["x", "y", "z"][axis.min(2)])),
-        FunctionKind::Specialization(id) => Some(summary.module.display_name(id)),
+        FunctionKind::Specialization(id) => {
+            let (module, name) = (summary.module, summary.module.display_name(id));
+            let number = module.decorations_of(id).specialization.filter(|_| name.starts_with('%'));
+            Some(number.map_or(name, |number| format!("spec[{number}]")))
+        }
         FunctionKind::BufferElements(variable) => {
             Some(format!("{}.length()", variable_name(summary.module, variable)))
         }
@@ -148,7 +157,8 @@ pub(crate) fn wrap_text(summary: &Summary<'_>, id: TermId) -> String {
 
 /// Returns the name of a variable, or of its block.
 pub(crate) fn variable_name(module: &SpirvModule, id: u32) -> String {
-    module.variable_name(id, module.variables.get(&id).map_or(0, |variable| variable.ty))
+    let name = module.variable_name(id, module.variables.get(&id).map_or(0, |variable| variable.ty));
+    if name.starts_with('%') { module.place_name(id) } else { name }
 }
 
 /// Returns the text of a term.
@@ -174,7 +184,7 @@ fn text_within(summary: &Summary<'_>, id: TermId, depth: u32) -> String {
                 FunctionKind::LocalId(axis) => format!("local.{}", axis_name(*axis)),
                 FunctionKind::GroupId(axis) => format!("group.{}", axis_name(*axis)),
                 FunctionKind::Contents(variable, _) => {
-                    format!("{}[…]", summary.module.display_name(*variable))
+                    format!("{}[…]", variable_name(summary.module, *variable))
                 }
                 FunctionKind::Iteration(_) | FunctionKind::LastIteration(_) => "iteration".to_owned(),
                 FunctionKind::GroupCount(_)

@@ -866,6 +866,16 @@ impl SpirvModule {
         if own.starts_with('%') && !block.starts_with('%') { block } else { own }
     }
 
+    /// Returns the place of a variable as a name, if the module has none: `push`, or `buffer.` with set and binding.
+    pub fn place_name(&self, id: u32) -> String {
+        let decorations = self.decorations_of(id);
+        match (self.variables.get(&id).map(|variable| variable.class), decorations.binding) {
+            (Some(StorageClass::PushConstant), _) => "push".to_owned(),
+            (_, Some(binding)) => format!("buffer.{}.{binding}", decorations.set.unwrap_or(0)),
+            _ => self.display_name(id),
+        }
+    }
+
     /// Returns the names of the entry points of supported stages.
     pub fn entry_points(&self) -> Vec<&str> {
         self.entry_points
