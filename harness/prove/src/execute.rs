@@ -22,13 +22,14 @@ use vocabulary::{Scope, Semantics, StorageClass};
 use crate::decide::Stop;
 use crate::graph::{Graph, NodeEnd};
 use crate::input::{GivenValue, InputMemory};
-use crate::instruction::MAX_LOCAL_SIZE;
 use crate::refusal::{Unproved, UnprovedReason};
 use crate::term::{
     Function, FunctionId, FunctionKind, Operator, Substitution, TermArena, TermId, Uniformity,
 };
 use crate::value::{Descriptor, LocalKey, Pointer, State, Value};
 
+/// Upper bound on the invocations of a workgroup that is assumed if its size is not fixed.
+pub(crate) const MAX_LOCAL_SIZE: u64 = 1_024;
 /// Upper bound on the workgroups of a dimension, `maxComputeWorkGroupCount`'s required minimum.
 pub(crate) const MAX_WORKGROUPS: u64 = 65_535;
 /// Upper bound on the terms of a summary.

@@ -24,8 +24,6 @@ use crate::value::{Descriptor, Pointer, Value};
 
 /// Upper bound on the parts of a composite value that is followed.
 const MAX_PARTS: usize = 256;
-/// Upper bound on the invocations of a workgroup that is assumed if its size is not fixed.
-pub(crate) const MAX_LOCAL_SIZE: u64 = 1_024;
 
 impl Executor<'_> {
     /// Executes an instruction that is not a branch.

@@ -324,7 +324,7 @@ fn local_size(
         let id = ids.as_ref().and_then(|ids| ids.get(axis)).filter(|id| symbolic.contains(id));
         all.push(match id {
             Some(id) => {
-                let range = (1, instruction::MAX_LOCAL_SIZE);
+                let range = (1, execute::MAX_LOCAL_SIZE);
                 let kind = FunctionKind::Specialization(*id);
                 let function = terms.named_function(kind, 32, range, Uniformity::Grid);
                 terms.apply(function, &[])
@@ -397,7 +397,7 @@ fn assumptions(prover: &Prover<'_>) -> Vec<String> {
     };
     let any = |holds: &dyn Fn(&execute::Access) -> bool| summary.accesses.iter().any(holds);
     let has_symbolic_size = summary.local_size.iter().any(|size| summary.terms.constant_of(*size).is_none());
-    let (groups, size) = (summary.max_workgroups, instruction::MAX_LOCAL_SIZE);
+    let (groups, size) = (summary.max_workgroups, execute::MAX_LOCAL_SIZE);
     let all = [
         (
             prover.grid.contains(&None),

@@ -2,7 +2,7 @@
 //! applying the fixes.
 //!
 //! Expected answers stand in the shader, on the line they speak of: `//~ race with 16`, `//~ fix: …`. The verdicts
-//! are at its end. `VK_LITMUS_BLESS=1` writes them anew.
+//! are at its end. `VK_LITMUS_BLESS=1` writes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
