@@ -5,7 +5,6 @@ pub(crate) mod snippet;
 pub(crate) mod step;
 pub(crate) mod summary;
 
-use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Instant;
@@ -14,7 +13,7 @@ use campaign::compilers::kernels::numbered_path;
 use campaign::parallel::process_in_order_on;
 use campaign::shader::device_contents::ContentsDevice;
 use campaign::shader::race::{FixDiffs, to_page};
-use results::wire::{FindingPlace, FindingRecord, RaceLine, RaceVerdict};
+use results::wire::{FindingRecord, RaceLine, RaceVerdict};
 use results::write::json::JsonLinesWriter;
 use results::write::junit::JunitAnswerWriter;
 use results::write::{race::format_race, sarif};
@@ -164,18 +163,19 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
     output.finish()
 }
 
-/// Names a pattern whose right form solves a race for which no fix was found; empty if there is none.
-fn pattern_hint(line: &RaceLine) -> String {
-    let is_unfixed = |finding: &&FindingRecord| finding.kind == "race" && finding.changes().is_empty();
-    let Some(finding) = line.findings.iter().find(is_unfixed) else { return String::new() };
-    let is_atomic = |place: &FindingPlace| place.access.as_ref().is_some_and(|word| word.contains("atomic"));
-    let workgroups: BTreeSet<_> = finding.at.iter().map(|place| &place.workgroup).collect();
-    let pattern = match (finding.at.iter().any(is_atomic), workgroups.len()) {
-        (true, _) => "publish-atomics",
-        (false, 2..) => "decoupled-look-back",
-        (false, _) => "hash-insert",
-    };
-    format!("  no fix found; right code of a similar kind: `vk-litmus patterns {pattern}`\n")
+/// Names the patterns of invocations that communicate, if there is a race of such without a fix; else empty.
+///
+/// Invocations communicate by atomics if the order of these changes what is executed.
+fn pattern_hint(line: &RaceLine) -> &'static str {
+    let is_unfixed = |finding: &FindingRecord| finding.kind == "race" && finding.changes().is_empty();
+    let is_ordered = line.coverage.schedules.as_ref().is_some_and(|schedules| schedules.explored > 1);
+    match is_ordered && line.findings.iter().any(is_unfixed) {
+        true => {
+            "  no fix found; right code of invocations that communicate: `vk-litmus patterns`, such as \
+             decoupled-look-back, hash-insert and publish-atomics\n"
+        }
+        false => "",
+    }
 }
 
 /// Compiles a file and analyses its entry points.
@@ -337,7 +337,7 @@ impl AnswerWriter<'_> {
                     Some(style) => format_with_snippets(line, style),
                     None => format_race(line),
                 };
-                self.out.print(&(text + &pattern_hint(line)))?;
+                self.out.print(&(text + pattern_hint(line)))?;
                 let is_shown = |number: &u32| *number as usize <= line.findings.len();
                 if let Some(number) = self.arguments.step.filter(is_shown) {
                     step::show_trace(line, number, &mut self.out)?;
