@@ -81,27 +81,33 @@ impl InputSearch<'_> {
     /// Returns a trial with a barrier that some invocations of a workgroup miss, if no other trial has it.
     ///
     /// A count of all invocations lets each pass `if (i >= count) return;`. Here workgroups are filled in part: counts
-    /// are one less, or the last number that they are compared with, and buffers end before the last invocation.
+    /// are one less, or the last position that they are compared with, and buffers end before the last invocation.
     pub(super) fn try_partial_workgroups(&mut self, others: &[usize]) -> Option<usize> {
         let base = *others.first()?;
-        let bytes = (saturating_product(self.invocation_counts) - 1).saturating_mul(4);
+        let invocations = saturating_product(self.invocation_counts);
+        let bytes = (invocations - 1).saturating_mul(4);
         for (by_positions, shortens) in [(false, false), (true, false), (false, true)] {
             let mut options = self.trials[base].0.clone();
             for (index, input) in options.assumed.clone().iter().enumerate() {
-                let last = self.trials[base].1.compared.get(&index).and_then(|numbers| numbers.last());
+                let compared = self.trials[base].1.compared.get(&index);
                 let float = |number: f32| u64::from(number.to_bits());
                 match (&input.place, input.kind) {
                     (InputPlace::Push(..) | InputPlace::Scalar(..), InputKind::Integer) => {
                         let number = input.describe_value(&options).parse::<u64>().ok();
                         let number = number.filter(|number| *number > 1);
-                        let fewer =
-                            if by_positions { last.copied() } else { number.map(|number| number - 1) };
-                        let fewer = fewer.filter(|fewer| Some(*fewer) < number && *fewer > 0);
+                        // What is compared with it in later turns of a loop is no position.
+                        let below =
+                            |most: u64| compared.and_then(|all| all.range(..most).next_back().copied());
+                        let fewer = match by_positions {
+                            true => number.and_then(|number| below(number.min(invocations))),
+                            false => number.map(|number| number - 1),
+                        };
+                        let fewer = fewer.filter(|fewer| *fewer > 0);
                         fewer.into_iter().for_each(|fewer| set_scalar(&mut options, input, fewer));
                     }
                     (InputPlace::Push(..) | InputPlace::Scalar(..), InputKind::Float(32)) => {
                         let number = input.describe_value(&options).parse::<f32>().ok();
-                        if let Some(number) = number.filter(|number| *number > 1.0 && last.is_some()) {
+                        if let Some(number) = number.filter(|number| *number > 1.0 && compared.is_some()) {
                             set_scalar(&mut options, input, float(number - 1.0));
                         }
                     }
