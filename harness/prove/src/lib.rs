@@ -96,7 +96,7 @@ pub struct ProofReport {
 
 /// Attempts to prove that an entry point has no data race, until `stop` returns true.
 ///
-/// An installed solver is asked what the built-in one leaves open.
+/// An installed solver decides queries that the built-in solver cannot decide.
 pub fn prove<'m>(
     module: &'m SpirvModule,
     options: &ProofOptions,
@@ -223,7 +223,7 @@ fn attempt<'m>(
     report.conditions =
         prover.summary.used.iter().map(|(name, value)| format!("{name} == {value}")).collect();
     report.conditions.extend_from_slice(&report.assumable);
-    // That a number does not wrap is said of its parts as well.
+    // A condition of a number includes the sums and products in it.
     let is_whole = |term: &&TermId| {
         exact.iter().all(|other| other == *term || !prover.summary.terms.has_part(*other, **term))
     };

@@ -40,7 +40,7 @@ pub(crate) fn ask(
             let values = parse_values(model);
             let value_of = |id: &TermId| Some((*id, *values.get(&id.number())?));
             let values: Option<FxHashMap<TermId, u64>> = applications.iter().map(value_of).collect();
-            let model = TermModel { values: values.ok_or("`sat` without the values that it was asked for")? };
+            let model = TermModel { values: values.ok_or("`sat` without the requested values")? };
             let at = |id: TermId| model.values.get(&id).copied().unwrap_or(0);
             // A quotient by zero has a value for the solver alone.
             match question.conjuncts.iter().map(|one| terms.evaluate(*one, &at)).min() {

@@ -36,7 +36,7 @@ fn a_solver_decides_what_the_built_in_one_leaves_open() {
     }
     let cases: [(Run<'_>, &str); 5] = [
         (&|_| Err("crashed".to_owned()), "crashed"),
-        (&|_| Ok("sat\n".to_owned()), "`sat` without the values that it was asked for"),
+        (&|_| Ok("sat\n".to_owned()), "`sat` without the requested values"),
         (&all_zero, "`sat` with values for which the question does not hold"),
         (
             &|_| Ok("(error \"line 3\")\n".to_owned()),

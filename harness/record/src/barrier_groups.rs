@@ -16,7 +16,7 @@ impl CommandHazard {
         let executed = |command: Option<usize>| command.and_then(|command| timeline.commands.get(command));
         let queues =
             |one: &CommandHazard| [Some(one.first), one.second].map(|at| executed(at).map(|at| at.queue));
-        // A transition has the scopes of its own barrier.
+        // Transitions are compared by their scopes.
         let scopes = |one: &CommandHazard| match executed(one.second).map(|executed| executed.command) {
             Some(Command::Barrier { from, to, .. }) => Some((*from, *to)),
             _ => None,

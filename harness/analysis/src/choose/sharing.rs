@@ -95,7 +95,7 @@ impl InputSearch<'_> {
                     (InputPlace::Push(..) | InputPlace::Scalar(..), InputKind::Integer) => {
                         let number = input.describe_value(&options).parse::<u64>().ok();
                         let number = number.filter(|number| *number > 1);
-                        // What is compared with it in later turns of a loop is no position.
+                        // Later turns of a loop compare it with larger numbers than positions.
                         let below =
                             |most: u64| compared.and_then(|all| all.range(..most).next_back().copied());
                         let fewer = match by_positions {

@@ -392,7 +392,7 @@ fn races_inside_dispatches_are_found() {
     }
 }
 
-/// An order that only naga lost is no finding of the program.
+/// An order that only naga lost is not reported as a defect of the program.
 #[test]
 fn modules_of_naga_have_the_answer_of_wgsl() {
     if !installed("naga") {

@@ -132,7 +132,7 @@ fn read_shader(path: &Path, entry: &str) -> Option<KnownShader> {
     let module = inputs::read_bound_module(&std::fs::read(path).ok()?, &AnalysisOptions::default()).ok()?;
     let name = |(id, variable): (&u32, &GlobalVariable)| {
         let name = module.variable_name(*id, variable.ty);
-        // A number is no name.
+        // Objects without a name have a number here.
         (!name.starts_with('%')).then_some((module.descriptor_of(*id)?, name))
     };
     let names = module.variables.iter().filter_map(name).collect();
