@@ -255,8 +255,7 @@ impl Prover<'_> {
         let without_overlap = Query { conjuncts: query.execution.clone(), ..query.clone() };
         let mut all = without_overlap.conjuncts.clone();
         all.extend(self.side_facts(&without_overlap));
-        let instances = query.inexact.iter().filter(|(_, source)| exact.contains(source));
-        let instances: Vec<TermId> = instances.map(|(instance, _)| *instance).collect();
+        let instances = self.exact_instances(query, exact);
         self.find_small(&all, &instances, SMALL_INPUTS[1])
     }
 

@@ -1,5 +1,7 @@
 //! Counterexamples: the inputs of a model, small ones first, for a walk that replays them.
 
+use std::collections::BTreeSet;
+
 use crate::decide::{SMALL_INPUTS, TermModel};
 use crate::input::{GivenValue, InputMemory, InputValue, RacyInputs};
 use crate::names::{scalar_name, scalar_type};
@@ -18,8 +20,9 @@ impl Prover<'_> {
             let bound = self.summary.terms.constant(64, MAX_OFFSET);
             all.push(self.summary.terms.binary(Operator::Less, *offset, bound));
         }
+        let exact = self.exact_instances(query, &BTreeSet::new());
         for small in SMALL_INPUTS {
-            if let Some(model) = self.find_small(&all, &[], small) {
+            if let Some(model) = self.find_small(&all, &exact, small) {
                 return self.read_inputs(&model);
             }
         }

@@ -2,8 +2,8 @@
 //!
 //! Exactly, a term becomes a circuit of its bits, and a function has equal results for equal arguments. Products of two
 //! unknown numbers are too much for a SAT solver; so they are abstract first: any number, with what linear reasoning
-//! needs. If neither of two products `a * b` and `c * b` wraps, `a < c` implies `a * b + b <= c * b`. A quotient `q = a / b`
-//! has `q * b <= a < q * b + b`. What holds in the abstraction holds exactly, except that a condition remains if a
+//! needs. If the product `c * b` does not wrap, `a < c` implies `a * b + b <= c * b`. A quotient `q = a / b` has
+//! `q * b <= a < q * b + b`. What holds in the abstraction holds exactly, except that a condition remains if a
 //! product or sum is only assumed not to wrap.
 
 use rustc_hash::FxHashMap;
@@ -48,11 +48,13 @@ pub(crate) struct SmallInputs {
 }
 
 /// Limits of the inputs of a counterexample; the first with a model is taken.
-pub(crate) const SMALL_INPUTS: [SmallInputs; 3] = [
+pub(crate) const SMALL_INPUTS: [SmallInputs; 4] = [
     SmallInputs { group_bits: 2, scalar_bits: 8 },
     SmallInputs { group_bits: 3, scalar_bits: 12 },
     SmallInputs { group_bits: 6, scalar_bits: 20 },
+    SmallInputs { group_bits: 64, scalar_bits: 64 },
 ];
+
 /// A question whether terms can hold together.
 pub(crate) struct Question<'a> {
     pub conjuncts: &'a [TermId],
@@ -462,13 +464,15 @@ impl Blaster<'_> {
     ) {
         let (same, equal) = (circuit.equals(a, c), circuit.equals(&first.2, &second.2));
         self.requirements.push(circuit.implies(same, equal));
-        let fit = circuit.and(first.3, second.3);
         let wide = a.width() + 1;
-        for ((x, low), (y, high)) in [((a, &first.2), (c, &second.2)), ((c, &second.2), (a, &first.2))] {
+        // If the product of the larger number does not wrap, neither does the other one.
+        for ((x, low), (y, high), fits) in
+            [((a, &first.2), (c, &second.2), second.3), ((c, &second.2), (a, &first.2), first.3)]
+        {
             let is_less = circuit.less_than(x, y);
             let next = circuit.add(&low.resize(wide), &factor.resize(wide));
             let is_below = circuit.less_or_equal(&next, &high.resize(wide));
-            let premise = circuit.and(fit, is_less);
+            let premise = circuit.and(fits, is_less);
             self.requirements.push(circuit.implies(premise, is_below));
             // The same follows for sums, but the solver needs long to find it.
             for one in sums.iter().filter(|one| one.product == *low) {

@@ -199,6 +199,18 @@ impl<'m> Prover<'m> {
         roots.iter().map(|root| terms.substitute(*root, &mut memo, &mut by)).collect()
     }
 
+    /// Returns the products and sums in terms that may wrap, as an invocation computes them, with those of the summary.
+    fn inexact_terms(
+        &mut self,
+        roots: &[TermId],
+        shared: Uniformity,
+        is_second: bool,
+        iterations: &FxHashMap<FunctionId, TermId>,
+    ) -> Vec<(TermId, TermId)> {
+        let own = inexact_terms(&self.summary.terms, roots);
+        self.instance(&own, shared, is_second, iterations).into_iter().zip(own).collect()
+    }
+
     /// Returns the iterations of one invocation: those of loops around an access by their crossings, others its own.
     fn iterations(
         &mut self,
@@ -322,7 +334,12 @@ impl<'m> Prover<'m> {
                 }
                 let (execution, spots) = (vec![distinct], [(line, place); 2]);
                 let reason = UnprovedReason::DivergentBarrier;
-                queries.push(Query { execution, reason, spots, ..Query::of(conjuncts) });
+                let mut inexact = Vec::new();
+                for is_second in [false, true] {
+                    let roots = [condition, history];
+                    inexact.extend(self.inexact_terms(&roots, Uniformity::Workgroup, is_second, &none));
+                }
+                queries.push(Query { execution, inexact, reason, spots, ..Query::of(conjuncts) });
             }
         }
         queries
@@ -568,9 +585,8 @@ impl<'m> Prover<'m> {
         let spots = [(a.line, a.place), (b.line, b.place)];
         let mut inexact = Vec::new();
         for (access, is_second, iterations) in [(a, false, one), (b, true, two)] {
-            let own: Vec<TermId> = inexact_terms(&self.summary.terms, &parts(access, premises[0])[1..]);
-            let instances = self.instance(&own, shared, is_second, iterations);
-            inexact.extend(instances.into_iter().zip(own));
+            let roots = &parts(access, premises[0])[1..];
+            inexact.extend(self.inexact_terms(roots, shared, is_second, iterations));
         }
         Some(Query {
             conjuncts: vec![all],
@@ -827,7 +843,8 @@ impl<'m> Prover<'m> {
         conjuncts.extend(self.side_facts(query));
         let has_products = has_products(&self.summary.terms, &conjuncts);
         let products = if has_products { Products::Abstract } else { Products::Exact };
-        let first = self.decide(&conjuncts, products, &[], STEPS_OF_QUERY);
+        let known = self.exact_instances(query, &BTreeSet::new());
+        let first = self.decide(&conjuncts, products, &known, STEPS_OF_QUERY);
         if let Decision::Impossible = first {
             return Answer::Proved;
         }
@@ -856,10 +873,10 @@ impl<'m> Prover<'m> {
         let mut answer = first;
         if has_products {
             // A counterexample with small inputs is the cheapest.
-            answer = match self.find_small(&conjuncts, &[], SMALL_INPUTS[1]) {
+            answer = match self.find_small(&conjuncts, &known, SMALL_INPUTS[1]) {
                 Some(model) => Decision::Possible(model),
                 None if matches!(answer, Decision::Possible(_)) => answer,
-                None => self.decide(&conjuncts, Products::Exact, &[], STEPS_OF_PRODUCTS),
+                None => self.decide(&conjuncts, Products::Exact, &known, STEPS_OF_PRODUCTS),
             };
         }
         match answer {
@@ -934,12 +951,17 @@ impl<'m> Prover<'m> {
         })
     }
 
-    /// Returns true if a query is proved if some terms, and those that are known not to, do not wrap.
-    fn holds_if_exact(&mut self, query: &Query, conjuncts: &[TermId], needed: &BTreeSet<TermId>) -> bool {
-        let is_exact = |source: &TermId| needed.contains(source) || self.exact.contains(source);
+    /// Returns the products and sums of a query that do not wrap: known ones, and those that are assumed not to.
+    pub fn exact_instances(&self, query: &Query, assumed: &BTreeSet<TermId>) -> Vec<TermId> {
+        let is_exact = |source: &TermId| assumed.contains(source) || self.exact.contains(source);
         let instances = query.inexact.iter().filter(|(_, source)| is_exact(source));
         let exact = BTreeSet::from_iter(instances.map(|(instance, _)| *instance));
-        let exact = Vec::from_iter(exact);
+        exact.into_iter().collect()
+    }
+
+    /// Returns true if a query is proved if some terms, and those that are known not to, do not wrap.
+    fn holds_if_exact(&mut self, query: &Query, conjuncts: &[TermId], needed: &BTreeSet<TermId>) -> bool {
+        let exact = self.exact_instances(query, needed);
         matches!(self.decide(conjuncts, Products::Abstract, &exact, STEPS_OF_QUERY), Decision::Impossible)
     }
 }
