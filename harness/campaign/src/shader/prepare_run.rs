@@ -17,7 +17,7 @@ use runner::shader::{InputImage, InputShape, ShaderInput};
 use spirv_reader::SpirvModule;
 
 use super::shader_analysis::{EntryPoint, read_entry_points};
-use super::source::{Compilation, load_all, shader_stem};
+use super::source::{Compilation, load_all, member_names, shader_stem};
 use crate::Failure;
 use crate::kinds::shader::{AnalyzedShader, ContentVerdict, ExpectedContents, FinalNumber, ShaderClaim};
 use crate::time_limit::stop_after;
@@ -59,7 +59,19 @@ pub fn analyze_file(
     model: &Model,
     timeout: Duration,
 ) -> Result<Vec<AnalyzedShader>, Failure> {
-    let file = shader_file.file;
+    let mut all = Vec::new();
+    for file in member_names(shader_file.file, &shader_file.compilation) {
+        all.extend(analyze_member(&file, shader_file, model, timeout)?);
+    }
+    Ok(all)
+}
+
+fn analyze_member(
+    file: &str,
+    shader_file: &ShaderFileInputs<'_>,
+    model: &Model,
+    timeout: Duration,
+) -> Result<Vec<AnalyzedShader>, Failure> {
     let to_failure = |refusal: Refusal| Failure::input_message(placed_refusal_text(file, &refusal));
     let mut all = Vec::new();
     for shader in load_all(file, &shader_file.compilation) {

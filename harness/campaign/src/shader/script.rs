@@ -1,9 +1,9 @@
-//! Scripts that test a compute shader: its text, buffers, one dispatch, and expectations about final contents.
+//! Scripts that test compute shaders: their texts, buffers, dispatches, and expectations about contents.
 //!
 //! Amber ([`amber`]), vkrunner ([`shader_test`]) and LLVM's offload test suite ([`offload_test`]) have a parser each. A
-//! script becomes the inputs of a shader, with its
-//! expectations as one claim, so that every command reads it like a shader. A command outside the subset is refused by
-//! name. No command reads another file.
+//! script becomes the inputs of a shader for each dispatch, with the expectations after it as one claim, so that every
+//! command reads it like a shader. The dispatches are ordered: one starts with the contents that those before it left.
+//! A command outside the subset is refused by name. No command reads another file.
 
 pub mod amber;
 mod lexer;
@@ -26,16 +26,67 @@ pub(crate) use values::{Tolerance, compare_value};
 /// Upper bound on the bytes of a buffer, and on the values that a script expects.
 const MAX_BUFFER_BYTES: u64 = entry_point::inputs::MAX_BYTES;
 const MAX_EXPECTED: usize = 1 << 16;
+/// Upper bound on the dispatches of a script.
+const MAX_RUNS: usize = 32;
 
-/// A script with one dispatch.
-#[derive(Clone, Debug)]
+/// The buffers of a script by name.
+pub type ScriptBuffers = BTreeMap<String, ScriptBuffer>;
+
+/// The dispatches of a script, in their order on the same buffers.
+#[derive(Clone, Debug, Default)]
 pub struct Script {
+    pub runs: Vec<ScriptRun>,
+    /// The buffers with their initial contents.
+    pub buffers: ScriptBuffers,
+    expected: usize,
+}
+
+/// A dispatch of a script.
+#[derive(Clone, Debug)]
+pub struct ScriptRun {
     pub shader: ShaderText,
-    /// The dispatch, with the buffers and the claim.
+    /// The options without contents of buffers.
     pub options: AnalysisOptions,
     pub dxc_flags: DxcFlags,
     /// The resources whose kind the script names, to be compared with the shader.
     pub resources: Vec<ScriptResource>,
+    bindings: Vec<ScriptBinding>,
+    /// The buffer of the push constants.
+    push: Option<String>,
+    /// Writes of the host before the dispatch.
+    writes: Vec<HostWrite>,
+    /// The expectations; the name of a term is that of a buffer.
+    claims: Vec<Formula>,
+    line: u32,
+    column: u32,
+}
+
+/// A descriptor with its buffer.
+#[derive(Clone, Debug)]
+struct ScriptBinding {
+    at: (u32, u32),
+    buffer: String,
+    is_written: bool,
+    /// True for an image with the contents of the buffer.
+    is_image: bool,
+}
+
+/// Values that the host writes to a buffer.
+#[derive(Clone, Debug)]
+struct HostWrite {
+    buffer: String,
+    ty: DataType,
+    offset: u64,
+    values: Vec<String>,
+}
+
+/// A buffer with its contents.
+#[derive(Clone, Debug)]
+pub struct ScriptBuffer {
+    ty: DataType,
+    bytes: Vec<u8>,
+    /// Why the contents are not known.
+    unknown: Option<&'static str>,
 }
 
 /// A resource of a script with its place.
@@ -119,7 +170,7 @@ pub enum ScriptProblem {
     #[error("the end of the script, where {0} is expected")]
     Ended(&'static str),
     #[error(
-        "`{0}` is not supported; expected a compute shader in the script, buffers, one dispatch, and expectations"
+        "`{0}` is not supported; expected compute shaders in the script, buffers, dispatches, and expectations"
     )]
     Unsupported(String),
     #[error("no {0} `{1}`; expected one that is declared before")]
@@ -146,60 +197,150 @@ pub enum ScriptProblem {
     OutOfBounds { end: u64, size: u64 },
     #[error("buffers of {0} and {1} bytes; expected equal sizes")]
     Sizes(u64, u64),
+    #[error("no dispatch {0}; expected 1 to {1}")]
+    NoRun(usize, usize),
+    #[error("the contents of `{0}` are not known here: {1}")]
+    UnknownContents(String, &'static str),
 }
 
-/// A buffer with its initial contents.
-#[derive(Clone, Debug)]
-struct ScriptBuffer {
-    ty: DataType,
-    bytes: Vec<u8>,
-    /// The first storage binding, whose final contents the shader decides.
-    binding: Option<(u32, u32)>,
+impl ScriptBuffer {
+    fn new(ty: DataType, bytes: Vec<u8>) -> ScriptBuffer {
+        ScriptBuffer { ty, bytes, unknown: None }
+    }
 }
 
-/// The declarations of a script, as far as it is read.
-#[derive(Debug, Default)]
-struct ScriptBuilder {
-    buffers: BTreeMap<String, ScriptBuffer>,
-    options: AnalysisOptions,
-    claims: Vec<Formula>,
-    expected: usize,
-    resources: Vec<ScriptResource>,
+impl ScriptRun {
+    fn new(shader: ShaderText, options: AnalysisOptions, (line, column): (u32, u32)) -> ScriptRun {
+        let (dxc_flags, resources, bindings) = (DxcFlags::default(), Vec::new(), Vec::new());
+        let (push, writes, claims) = (None, Vec::new(), Vec::new());
+        ScriptRun { shader, options, dxc_flags, resources, bindings, push, writes, claims, line, column }
+    }
+
+    /// Returns the options with the contents of buffers, to which the host writes first, and the expectations as one
+    /// claim.
+    ///
+    /// # Errors
+    /// If the contents of a buffer are not known.
+    pub fn to_options(&self, buffers: &mut ScriptBuffers) -> Result<AnalysisOptions, ScriptError> {
+        let placed = |problem| ScriptError { line: self.line, column: self.column, problem };
+        for HostWrite { buffer, ty, offset, values } in &self.writes {
+            if let Some(buffer) = buffers.get_mut(buffer) {
+                ty.write(&mut buffer.bytes, *offset, values).map_err(placed)?;
+            }
+        }
+        let known = |name: &str| match buffers.get(name) {
+            Some(ScriptBuffer { unknown: Some(why), .. }) => {
+                Err(placed(ScriptProblem::UnknownContents(name.to_owned(), why)))
+            }
+            Some(buffer) => Ok(buffer),
+            None => Err(placed(ScriptProblem::Unknown("buffer", name.to_owned()))),
+        };
+        let mut options = self.options.clone();
+        let mut written: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+        for ScriptBinding { at, buffer: name, is_written, is_image } in &self.bindings {
+            let buffer = known(name)?;
+            match written.get(name.as_str()) {
+                // The same memory at another binding.
+                Some(first) if *is_written && !is_image => {
+                    options.aliases.insert(*at, *first);
+                    continue;
+                }
+                _ if !is_image => _ = options.buffers.insert(*at, buffer.bytes.clone()),
+                _ => {}
+            }
+            if *is_written {
+                written.insert(name, *at);
+            }
+        }
+        if let Some(push) = &self.push {
+            options.push = (0..).zip(known(push)?.bytes.iter().copied()).collect();
+        }
+        let (mut claim, mut unknown) = (Formula::And(self.claims.clone()), None);
+        claim.for_each_term(&mut |term| {
+            let FormulaTerm::Bytes { name, binding, offset, bytes, initial } = term else { return };
+            let Some(name) = name.take() else { return };
+            match (written.get(name.as_str()), known(&name)) {
+                (_, Err(error)) => unknown = Some(error),
+                (place, Ok(buffer)) => {
+                    let range = *offset as usize..*offset as usize + *bytes as usize;
+                    let contents = buffer.bytes.get(range).unwrap_or_default();
+                    *initial = contents.iter().rev().fold(0, |value, byte| value << 8 | i64::from(*byte));
+                    match place {
+                        Some(place) => *binding = *place,
+                        None => *term = FormulaTerm::Number(*initial),
+                    }
+                }
+            }
+        });
+        unknown.map_or(Ok(()), Err)?;
+        options.assertion = (!self.claims.is_empty()).then_some(claim);
+        Ok(options)
+    }
+
+    /// Sets the contents that the dispatch leaves; `final_bytes` returns those of a descriptor, or why they are not known.
+    pub fn update_buffers(
+        &self,
+        buffers: &mut ScriptBuffers,
+        final_bytes: impl Fn((u32, u32)) -> Option<Result<Vec<u8>, &'static str>>,
+    ) {
+        for binding in self.bindings.iter().filter(|binding| binding.is_written && !binding.is_image) {
+            let Some(buffer) = buffers.get_mut(&binding.buffer) else { continue };
+            match final_bytes(binding.at) {
+                Some(Ok(bytes)) => buffer.bytes.iter_mut().zip(bytes).for_each(|(byte, new)| *byte = new),
+                Some(Err(why)) => buffer.unknown = Some(why),
+                None => {}
+            }
+        }
+    }
 }
 
-impl ScriptBuilder {
+impl Script {
     fn buffer(&self, name: &str) -> Result<&ScriptBuffer, ScriptProblem> {
         self.buffers.get(name).ok_or_else(|| ScriptProblem::Unknown("buffer", name.to_owned()))
     }
 
-    /// Returns the number at a place of a buffer: a term if the shader may write it.
-    fn term_at(buffer: &ScriptBuffer, offset: u64, bytes: u32) -> Result<FormulaTerm, ScriptProblem> {
-        let size = buffer.bytes.len() as u64;
-        let end = offset.saturating_add(bytes.into());
-        let range = usize::try_from(offset).ok().zip(usize::try_from(end).ok());
-        let contents = range.and_then(|(start, end)| buffer.bytes.get(start..end));
-        let contents = contents.ok_or(ScriptProblem::OutOfBounds { end, size })?;
-        let initial = contents.iter().rev().fold(0, |value: u64, byte| value << 8 | u64::from(*byte)) as i64;
-        Ok(match buffer.binding {
-            Some(binding) => FormulaTerm::Bytes { name: None, binding, offset, bytes, initial },
-            None => FormulaTerm::Number(initial),
-        })
+    /// Adds a dispatch.
+    fn add_run(&mut self, run: ScriptRun) -> Result<(), ScriptProblem> {
+        if self.runs.len() == MAX_RUNS {
+            return Err(ScriptProblem::TooMany(MAX_RUNS as u64, "dispatches"));
+        }
+        self.runs.push(run);
+        Ok(())
     }
 
-    /// Adds a claim about one value.
-    fn expect(&mut self, claim: Formula) -> Result<(), ScriptProblem> {
+    /// Returns the number at a place of a buffer.
+    fn term_at(&self, name: &str, offset: u64, bytes: u32) -> Result<FormulaTerm, ScriptProblem> {
+        let size = self.buffer(name)?.bytes.len() as u64;
+        let end = offset.saturating_add(bytes.into());
+        if end > size {
+            return Err(ScriptProblem::OutOfBounds { end, size });
+        }
+        let name = Some(name.to_owned());
+        Ok(FormulaTerm::Bytes { name, binding: (0, 0), offset, bytes, initial: 0 })
+    }
+
+    /// Adds a claim about values of buffers, for the last dispatch that may have written one.
+    fn expect(&mut self, names: &[&str], claim: Formula) -> Result<(), ScriptProblem> {
         self.expected += 1;
         if self.expected > MAX_EXPECTED {
             return Err(ScriptProblem::TooMany(MAX_EXPECTED as u64, "expected values"));
         }
-        self.claims.push(claim);
+        let writes = |run: &ScriptRun| {
+            let mut written = run.bindings.iter().filter(|binding| binding.is_written);
+            written.any(|binding| names.contains(&binding.buffer.as_str()))
+        };
+        let last = self.runs.len().saturating_sub(1);
+        let index = self.runs.iter().rposition(writes).unwrap_or(last);
+        let run =
+            self.runs.get_mut(index).ok_or(ScriptProblem::Missing("dispatch before this expectation"))?;
+        run.claims.push(claim);
         Ok(())
     }
 
     /// Expects values of a type at an offset of a buffer, one per component.
     fn expect_values(
         &mut self,
-        buffer: &ScriptBuffer,
+        name: &str,
         place: (&DataType, u64),
         comparison: Comparison,
         values: &[&str],
@@ -208,43 +349,33 @@ impl ScriptBuilder {
         let (ty, offset) = place;
         for (index, text) in (0..).zip(values) {
             let at = offset.saturating_add(ty.component_offset(index));
-            let term = ScriptBuilder::term_at(buffer, at, ty.scalar.bytes())?;
+            let term = self.term_at(name, at, ty.scalar.bytes())?;
             let rows = u64::from(ty.rows.max(1));
             let tolerance = match tolerances {
                 [] => None,
                 [only] => Some(*only),
                 several => several.get((index % rows) as usize).copied(),
             };
-            self.expect(compare_value(ty.scalar, term, comparison, text, tolerance)?)?;
+            self.expect(&[name], compare_value(ty.scalar, term, comparison, text, tolerance)?)?;
         }
         Ok(())
     }
 
     /// Expects two buffers to have equal contents.
-    fn expect_equal(&mut self, first: &ScriptBuffer, second: &ScriptBuffer) -> Result<(), ScriptProblem> {
-        let [size, other] = [first, second].map(|buffer| buffer.bytes.len() as u64);
+    fn expect_equal(&mut self, first: &str, second: &str) -> Result<(), ScriptProblem> {
+        let ty = self.buffer(first)?.ty;
+        let (size, other) = (self.buffer(first)?.bytes.len() as u64, self.buffer(second)?.bytes.len() as u64);
         if size != other {
             return Err(ScriptProblem::Sizes(size, other));
         }
-        let bytes = first.ty.scalar.bytes();
-        let mut index = 0;
-        while first.ty.component_offset(index) + u64::from(bytes) <= size {
-            let at = first.ty.component_offset(index);
-            let [left, right] =
-                [ScriptBuilder::term_at(first, at, bytes)?, ScriptBuilder::term_at(second, at, bytes)?];
-            self.expect(Formula::Compare(left, "==", right))?;
-            index += 1;
+        let bytes = ty.scalar.bytes();
+        let offsets = (0..).map(|index| ty.component_offset(index));
+        for at in offsets.take_while(|at| at + u64::from(bytes) <= size) {
+            let equal =
+                Formula::Compare(self.term_at(first, at, bytes)?, "==", self.term_at(second, at, bytes)?);
+            self.expect(&[first, second], equal)?;
         }
         Ok(())
-    }
-
-    /// Returns the script, with the claims as one.
-    fn finish(mut self, shader: ShaderText) -> Script {
-        if !self.claims.is_empty() {
-            self.options.assertion = Some(Formula::And(self.claims));
-        }
-        let (dxc_flags, resources) = (DxcFlags::default(), self.resources);
-        Script { shader, options: self.options, dxc_flags, resources }
     }
 }
 

@@ -80,8 +80,21 @@ pub struct Compilation {
     pub overrides: Vec<(String, String)>,
     /// True if compiled modules are neither stored nor used again.
     pub is_uncached: bool,
+    /// The subgroups of dispatches of a script whose contents later ones read.
+    pub subgroups: ScriptSubgroups,
     /// The archives that were read.
     pub archives: ArchiveCache,
+}
+
+/// The subgroup size of dispatches that do not give one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScriptSubgroups {
+    /// The whole workgroup, as in other analyses.
+    #[default]
+    Workgroup,
+    Size(u32),
+    /// Contents that depend on it are not known.
+    Unknown,
 }
 
 /// The SPIR-V of a user shader.
@@ -168,8 +181,9 @@ fn file_extension(file: &str) -> &str {
 
 /// Returns the name of a shader in results: that of its file without the extension.
 pub fn shader_stem(file: &str) -> &str {
-    match archives::archive_of(file) {
-        Some((_, Some(member))) => member,
+    match (archives::archive_of(file), scripts::script_of(file)) {
+        (Some((_, Some(member))), _) => member,
+        (_, Some((script, Some(_)))) => &file[script.rfind('/').map_or(0, |end| end + 1)..],
         _ => Path::new(file).file_stem().and_then(OsStr::to_str).unwrap_or(file),
     }
 }
@@ -193,13 +207,20 @@ fn uncompiled_language(extension: &str) -> Option<&'static str> {
     UNCOMPILED_LANGUAGES.iter().find(|(known, _)| *known == extension).map(|(_, language)| *language)
 }
 
-/// Returns the names of the modules of an archive, of all or of those that a hash selects, for [`load_all`]; for another
-/// file its path. If the archive is damaged, the last name gives the error.
+/// Returns the names of the modules of an archive, of all or of those that a hash selects, or of the dispatches of a script,
+/// for [`load_all`]; for another file its path. If the archive is damaged, the last name gives the error.
 pub fn member_names(file: &str, compilation: &Compilation) -> Vec<String> {
     match archives::archive_of(file) {
         Some((archive, member)) => compilation.archives.member_names(archive, member),
+        None if scripts::is_script(file) => scripts::run_names(file, compilation),
         None => vec![file.to_owned()],
     }
+}
+
+/// Returns true for a script with several dispatches.
+pub fn is_script_with_runs(file: &str, compilation: &Compilation) -> bool {
+    let names = member_names(file, compilation);
+    names.iter().any(|name| scripts::script_of(name).is_some_and(|(_, number)| number > Some(1)))
 }
 
 /// Reads a shader, and compiles it if it is source code. Returns a module for each entry point in languages
@@ -208,10 +229,13 @@ pub fn load_all(file: &str, compilation: &Compilation) -> Vec<Result<SourceModul
     if let Some((archive, member)) = archives::archive_of(file) {
         return vec![compilation.archives.load(archive, member)];
     }
-    let extension = file_extension(file);
-    if scripts::is_extension(extension) {
-        return vec![scripts::load_script(file, compilation)];
+    if let Some((script, number)) = scripts::script_of(file) {
+        return match scripts::load_script(script, number, compilation) {
+            Ok(modules) => modules.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        };
     }
+    let extension = file_extension(file);
     if MODULE_EXTENSIONS.contains(&extension) {
         let bytes = files::read_file(file.as_ref(), files::MAX_SHADER_BYTES);
         let bytes = bytes.map_err(|error| SourceError::File { file: file.to_owned(), error });
@@ -269,6 +293,10 @@ fn compile_all(
 pub fn load(file: &str, compilation: &Compilation) -> Result<SourceModule, SourceError> {
     let mut all = load_all(file, compilation);
     if let [_, _, ..] = &all[..] {
+        if let [first, _, ..] = &member_names(file, compilation)[..] {
+            let (file, first, count) = (file.to_owned(), first.clone(), all.len());
+            return Err(SourceError::SeveralModules { file, count, first });
+        }
         let entries = all.iter().flatten().filter_map(|module| module.entry.clone()).collect();
         return Err(no_entry_point_error(file, None, entries));
     }

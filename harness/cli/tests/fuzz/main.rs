@@ -308,7 +308,7 @@ fn scripts() {
     let amber_text = "#!amber\nSHADER compute s GLSL\nvoid main() {}\nEND\nBUFFER b DATA_TYPE vec3<float> SIZE 2 FILL 1\n\
         BUFFER c DATA_TYPE int8 STD140 SIZE 3 SERIES_FROM 1 INC_BY 2\nPIPELINE compute p\nATTACH s SPECIALIZE 1 AS uint32 2\n\
         BIND BUFFER b AS storage DESCRIPTOR_SET 0 BINDING 1\nEND\nRUN p 1 2 3\nEXPECT b IDX 4 TOLERANCE 1% EQ 1 2\n\
-        EXPECT b EQ_BUFFER b";
+        EXPECT b EQ_BUFFER b\nREPEAT 2\nRUN p 1 1 1\nEND";
     fuzz_text("amber", vec![amber_text.into()], |text| amber::parse(text).is_ok());
     let test = "[compute shader]\nvoid main() {}\n[test]\nssbo 0:1 12\nssbo 0:2 subdata mat2x3 4 1 2 3\nubo 1 vec3 0 1 2 3\n\
         push layout std140\nuniform i64vec2 8 -1 2\ncompute 1 1 1\ntolerance 1%\nprobe ssbo dvec2 0:2 0 ~= 1.5 2";

@@ -1,15 +1,25 @@
 //! Amber scripts (`docs/amber_script.md` of Amber): compute shaders and buffers.
 //!
-//! A buffer has 32-bit or other scalars, vectors or matrices. The script has one `RUN`; expectations follow it.
+//! A buffer has scalars, vectors or matrices. `RUN` and `EXPECT` commands follow in any order, also in `REPEAT`.
 
 use std::collections::BTreeMap;
 
+use entry_point::AnalysisOptions;
 use litmus::Comparison;
 
 use super::{
-    DataType, Lexer, MAX_BUFFER_BYTES, Scalar, Script, ScriptBuffer, ScriptBuilder, ScriptError,
-    ScriptProblem, ShaderFormat, ShaderText, Tolerance,
+    DataType, Lexer, MAX_BUFFER_BYTES, MAX_RUNS, Script, ScriptBinding, ScriptBuffer, ScriptError,
+    ScriptProblem, ScriptRun, ShaderFormat, ShaderText, Tolerance,
 };
+
+const AMBER_COMPARISONS: [(&str, Comparison); 6] = [
+    ("EQ", Comparison::Equal),
+    ("NE", Comparison::NotEqual),
+    ("LT", Comparison::Less),
+    ("LE", Comparison::LessOrEqual),
+    ("GT", Comparison::Greater),
+    ("GE", Comparison::GreaterOrEqual),
+];
 
 /// A pipeline with its bindings.
 #[derive(Clone, Debug, Default)]
@@ -19,18 +29,15 @@ struct Pipeline {
     constants: BTreeMap<u32, u64>,
     subgroup_size: Option<u32>,
     push: Option<String>,
-    /// Set, binding and buffer; true for a storage buffer.
-    bindings: Vec<((u32, u32), String, bool)>,
+    bindings: Vec<ScriptBinding>,
 }
 
 struct AmberParser<'t> {
     lexer: Lexer<'t>,
-    builder: ScriptBuilder,
+    script: Script,
     files: BTreeMap<String, String>,
     shaders: BTreeMap<String, ShaderText>,
     pipelines: BTreeMap<String, Pipeline>,
-    /// The shader of the dispatch.
-    dispatched: Option<ShaderText>,
 }
 
 /// Parses a script.
@@ -40,11 +47,10 @@ struct AmberParser<'t> {
 pub fn parse(text: &str) -> Result<Script, ScriptError> {
     let mut parser = AmberParser {
         lexer: Lexer::new(text),
-        builder: ScriptBuilder::default(),
+        script: Script::default(),
         files: BTreeMap::new(),
         shaders: BTreeMap::new(),
         pipelines: BTreeMap::new(),
-        dispatched: None,
     };
     if !text.starts_with("#!amber") {
         return Err(parser.lexer.error(ScriptProblem::Missing("first line `#!amber`")));
@@ -52,8 +58,10 @@ pub fn parse(text: &str) -> Result<Script, ScriptError> {
     while let Some(command) = parser.lexer.next_word() {
         parser.command(command)?;
     }
-    let shader = parser.dispatched.ok_or_else(|| parser.lexer.error(ScriptProblem::Missing("RUN")))?;
-    Ok(parser.builder.finish(shader))
+    if parser.script.runs.is_empty() {
+        return Err(parser.lexer.error(ScriptProblem::Missing("RUN")));
+    }
+    Ok(parser.script)
 }
 
 impl AmberParser<'_> {
@@ -92,6 +100,7 @@ impl AmberParser<'_> {
                     self.pipelines.get(parent).cloned().ok_or_else(|| self.unknown("pipeline", parent))?;
                 self.pipeline(name, parent)
             }
+            "REPEAT" => self.repeat(),
             "RUN" => self.run(),
             "EXPECT" => self.expectation(),
             other => Err(self.unsupported(other.to_owned())),
@@ -146,47 +155,17 @@ impl AmberParser<'_> {
 
     fn data_type(&mut self) -> Result<DataType, ScriptError> {
         let word = self.lexer.word("a type")?;
-        let word = word.strip_suffix("[]").unwrap_or(word);
-        let (shape, scalar) = match word.split_once('<') {
-            Some((shape, scalar)) => (shape, scalar.trim_end_matches('>')),
-            None => ("", word),
-        };
-        let scalar = match scalar {
-            "int8" => Scalar::Signed(8),
-            "int16" => Scalar::Signed(16),
-            "int32" => Scalar::Signed(32),
-            "int64" => Scalar::Signed(64),
-            "uint8" => Scalar::Unsigned(8),
-            "uint16" => Scalar::Unsigned(16),
-            "uint32" => Scalar::Unsigned(32),
-            "uint64" => Scalar::Unsigned(64),
-            "float" => Scalar::Float(32),
-            "double" => Scalar::Float(64),
-            _ => return Err(self.unsupported(format!("DATA_TYPE {word}"))),
-        };
-        let size = |text: &str| text.parse::<u32>().ok().filter(|size| (2..=4).contains(size));
-        let shape = match shape {
-            "" => Some((1, 1)),
-            _ => match (
-                shape.strip_prefix("vec"),
-                shape.strip_prefix("mat").and_then(|sizes| sizes.split_once('x')),
-            ) {
-                (Some(rows), _) => size(rows).map(|rows| (rows, 1)),
-                (None, Some((columns, rows))) => size(rows).zip(size(columns)),
-                (None, None) => None,
-            },
-        };
-        let (rows, columns) = shape.ok_or_else(|| self.unsupported(format!("DATA_TYPE {word}")))?;
+        let ty = DataType::from_amber(word).ok_or_else(|| self.unsupported(format!("DATA_TYPE {word}")))?;
         let is_std140 = self.lexer.take_if("STD140");
         if !is_std140 {
             self.lexer.take_if("STD430");
         }
-        Ok(DataType { scalar, rows, columns, is_std140 })
+        Ok(DataType { is_std140, ..ty })
     }
 
     fn buffer(&mut self) -> Result<(), ScriptError> {
         let name = self.lexer.word("a name")?.to_owned();
-        if self.builder.buffers.contains_key(&name) {
+        if self.script.buffers.contains_key(&name) {
             return Err(self.lexer.error(ScriptProblem::Repeated("buffer of this name")));
         }
         match self.lexer.word("`DATA_TYPE`")? {
@@ -236,7 +215,7 @@ impl AmberParser<'_> {
             }
             other => return Err(self.unsupported(format!("BUFFER {name} {other}"))),
         }
-        self.builder.buffers.insert(name, ScriptBuffer { ty, bytes, binding: None });
+        self.script.buffers.insert(name, ScriptBuffer::new(ty, bytes));
         Ok(())
     }
 
@@ -306,7 +285,7 @@ impl AmberParser<'_> {
             other => return Err(self.unsupported(format!("BIND {other}"))),
         }
         let buffer = self.lexer.word("a buffer")?.to_owned();
-        self.placed(self.builder.buffer(&buffer).map(|_| ()))?;
+        self.placed(self.script.buffer(&buffer).map(|_| ()))?;
         self.lexer.expect("AS")?;
         let is_storage = match self.lexer.word("a use")? {
             "push_constant" => {
@@ -327,64 +306,64 @@ impl AmberParser<'_> {
             }
         }
         // A uniform buffer of the same memory would keep its first contents.
-        if pipeline.bindings.iter().any(|(_, other, kind)| *other == buffer && *kind != is_storage) {
+        if pipeline.bindings.iter().any(|other| other.buffer == buffer && other.is_written != is_storage) {
             return Err(self.unsupported(format!("BIND BUFFER {buffer} AS storage and AS uniform")));
         }
-        pipeline.bindings.push(((set, binding), buffer, is_storage));
+        let binding = ScriptBinding { at: (set, binding), buffer, is_written: is_storage, is_image: false };
+        pipeline.bindings.push(binding);
         Ok(())
     }
 
-    fn run(&mut self) -> Result<(), ScriptError> {
-        if self.dispatched.is_some() {
-            return Err(self.lexer.error(ScriptProblem::Repeated("RUN")));
+    fn repeat(&mut self) -> Result<(), ScriptError> {
+        let count: usize = self.lexer.number()?;
+        if count > MAX_RUNS {
+            return self.placed(Err(ScriptProblem::TooMany(MAX_RUNS as u64, "repetitions")));
         }
-        let name = self.lexer.word("a pipeline")?;
-        let pipeline = match self.pipelines.get(name).cloned() {
-            Some(pipeline) => pipeline,
-            None if name == "TIMED_EXECUTION" => return Err(self.unsupported(format!("RUN {name}"))),
-            None => return Err(self.unknown("pipeline", name)),
-        };
-        let shader = pipeline.shader.as_ref().and_then(|shader| self.shaders.get(shader)).cloned();
-        self.dispatched = Some(shader.ok_or_else(|| self.lexer.error(ScriptProblem::Missing("ATTACH")))?);
-        let mut grid = [0; 3];
-        for size in &mut grid {
-            *size = self.lexer.number()?;
-        }
-        let options = &mut self.builder.options;
-        options.grid = Some(grid);
-        options.entry = Some(pipeline.entry.unwrap_or_else(|| "main".to_owned()));
-        options.specialization = pipeline.constants.into_iter().collect();
-        options.subgroup_size = pipeline.subgroup_size;
-        if let Some(push) = pipeline.push.and_then(|push| self.builder.buffers.get(&push)) {
-            options.push = (0..).zip(push.bytes.iter().copied()).collect();
-        }
-        for (at, name, is_storage) in pipeline.bindings {
-            let Some(buffer) = self.builder.buffers.get_mut(&name) else { continue };
-            match buffer.binding {
-                // The same memory at another binding.
-                Some(first) if is_storage => {
-                    options.aliases.insert(at, first);
-                }
-                _ => {
-                    options.buffers.insert(at, buffer.bytes.clone());
-                    buffer.binding = buffer.binding.or(is_storage.then_some(at));
+        let start = self.lexer.clone();
+        for _ in 0..count {
+            self.lexer = start.clone();
+            loop {
+                match self.lexer.word("`END`")? {
+                    "END" => break,
+                    command @ ("RUN" | "EXPECT") => self.command(command)?,
+                    other => return Err(self.unsupported(format!("{other} in REPEAT"))),
                 }
             }
         }
         Ok(())
     }
 
-    fn expectation(&mut self) -> Result<(), ScriptError> {
-        if self.dispatched.is_none() {
-            return Err(self.lexer.error(ScriptProblem::Missing("RUN before this expectation")));
+    fn run(&mut self) -> Result<(), ScriptError> {
+        self.lexer.take_if("TIMED_EXECUTION");
+        let name = self.lexer.word("a pipeline")?;
+        let place = self.lexer.place();
+        let pipeline = self.pipelines.get(name).cloned().ok_or_else(|| self.unknown("pipeline", name))?;
+        let shader = pipeline.shader.as_ref().and_then(|shader| self.shaders.get(shader)).cloned();
+        let shader = shader.ok_or_else(|| self.lexer.error(ScriptProblem::Missing("ATTACH")))?;
+        let mut grid = [0; 3];
+        for size in &mut grid {
+            *size = self.lexer.number()?;
         }
+        let options = AnalysisOptions {
+            grid: Some(grid),
+            entry: Some(pipeline.entry.unwrap_or_else(|| "main".to_owned())),
+            specialization: pipeline.constants.into_iter().collect(),
+            subgroup_size: pipeline.subgroup_size,
+            ..AnalysisOptions::default()
+        };
+        let run = ScriptRun::new(shader, options, place);
+        let added =
+            self.script.add_run(ScriptRun { push: pipeline.push, bindings: pipeline.bindings, ..run });
+        self.placed(added)
+    }
+
+    fn expectation(&mut self) -> Result<(), ScriptError> {
         let name = self.lexer.word("a buffer")?;
-        let buffer = self.placed(self.builder.buffer(name).cloned())?;
+        let ty = self.placed(self.script.buffer(name).map(|buffer| buffer.ty))?;
         match self.lexer.word("`IDX` or `EQ_BUFFER`")? {
             "EQ_BUFFER" => {
                 let other = self.lexer.word("a buffer")?;
-                let other = self.placed(self.builder.buffer(other).cloned())?;
-                let equal = self.builder.expect_equal(&buffer, &other);
+                let equal = self.script.expect_equal(name, other);
                 return self.placed(equal);
             }
             "IDX" => {}
@@ -398,22 +377,12 @@ impl AmberParser<'_> {
                 tolerances.push(tolerance);
             }
         }
-        let comparison = match self.lexer.word("a comparison")? {
-            "EQ" => Comparison::Equal,
-            "NE" => Comparison::NotEqual,
-            "LT" => Comparison::Less,
-            "LE" => Comparison::LessOrEqual,
-            "GT" => Comparison::Greater,
-            "GE" => Comparison::GreaterOrEqual,
-            other => return Err(self.unsupported(format!("EXPECT {name} IDX {offset} {other}"))),
-        };
-        let values = self.lexer.numbers();
-        if values.is_empty() {
-            self.lexer.word("a value")?;
-            return Err(self.lexer.unexpected("a value"));
-        }
-        let place = (&buffer.ty, offset);
-        let expected = self.builder.expect_values(&buffer, place, comparison, &values, &tolerances);
+        let word = self.lexer.word("a comparison")?;
+        let comparison = AMBER_COMPARISONS.iter().find(|(known, _)| *known == word);
+        let unsupported = || self.unsupported(format!("EXPECT {name} IDX {offset} {word}"));
+        let (_, comparison) = comparison.ok_or_else(unsupported)?;
+        let values = self.lexer.values()?;
+        let expected = self.script.expect_values(name, (&ty, offset), *comparison, &values, &tolerances);
         self.placed(expected)
     }
 }

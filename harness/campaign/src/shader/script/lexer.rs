@@ -103,6 +103,19 @@ impl<'t> Lexer<'t> {
         found
     }
 
+    /// Returns the following values, at least one.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn values(&mut self) -> Result<Vec<&'t str>, ScriptError> {
+        let values = self.numbers();
+        if values.is_empty() {
+            self.word("a value")?;
+            return Err(self.unexpected("a value"));
+        }
+        Ok(values)
+    }
+
     /// Returns the lines after this one up to a line that `is_end` accepts or the end, each at its line of the script.
     pub fn block(&mut self, is_end: impl Fn(&str) -> bool) -> String {
         let rest = self.text.get(self.at..).unwrap_or_default();
@@ -127,9 +140,14 @@ impl<'t> Lexer<'t> {
 
     /// Returns an error at the last word.
     pub fn error(&self, problem: ScriptProblem) -> ScriptError {
+        let (line, column) = self.place();
+        ScriptError { line, column, problem }
+    }
+
+    /// Returns line and column of the last word.
+    pub fn place(&self) -> (u32, u32) {
         let before = &self.text[..self.start];
         let line = before.matches('\n').count() as u32 + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1;
-        ScriptError { line, column, problem }
+        (line, before.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1)
     }
 }

@@ -7,13 +7,14 @@
 
 use std::collections::BTreeMap;
 
+use entry_point::AnalysisOptions;
 use entry_point::inputs::{ImageInput, TexelInput};
 
 use super::values::{FloatTolerance, compare_float};
 use super::yaml::{YamlFields, YamlNode};
 use super::{
-    DataType, DxcFlags, MAX_BUFFER_BYTES, Scalar, Script, ScriptBuffer, ScriptBuilder, ScriptError,
-    ScriptProblem, ScriptResource, ShaderFormat, ShaderText,
+    DataType, DxcFlags, MAX_BUFFER_BYTES, Scalar, Script, ScriptBinding, ScriptBuffer, ScriptError,
+    ScriptProblem, ScriptResource, ScriptRun, ShaderFormat, ShaderText,
 };
 
 /// A format of values: how the test writes them, and their type in the shader.
@@ -85,10 +86,17 @@ fn is_pipeline_name(name: &str) -> bool {
 pub fn parse(text: &str) -> Result<Script, ScriptError> {
     let hlsl = only_part(text, "part NAME.hlsl", |name| name.ends_with(".hlsl"))?;
     let pipeline = YamlNode::parse(&only_part(text, "part NAME.yaml", is_pipeline_name)?)?;
-    let mut builder = ScriptBuilder::default();
-    read_pipeline(&pipeline, &mut builder)?;
-    let script = builder.finish(ShaderText { format: ShaderFormat::Hlsl, text: hlsl });
-    Ok(Script { dxc_flags: dxc_flags(text)?, ..script })
+    let shader = ShaderText { format: ShaderFormat::Hlsl, text: hlsl };
+    let mut run = ScriptRun::new(shader, AnalysisOptions::default(), (1, 1));
+    run.dxc_flags = dxc_flags(text)?;
+    let (mut fields, buffers) = read_pipeline(&pipeline, &mut run)?;
+    let contents = |(name, test): (&String, &TestBuffer)| (name.clone(), test.buffer.clone());
+    let mut script =
+        Script { runs: vec![run], buffers: buffers.iter().map(contents).collect(), ..Script::default() };
+    for result in fields.take("Results").map_or(Ok(&[][..]), YamlNode::items)? {
+        expect_result(result, &mut script)?;
+    }
+    fields.finish().map(|()| script)
 }
 
 /// Returns the only part of a kind, at its lines of the test.
@@ -155,9 +163,13 @@ fn dxc_flags(text: &str) -> Result<DxcFlags, ScriptError> {
     Ok(flags)
 }
 
-fn read_pipeline(pipeline: &YamlNode, builder: &mut ScriptBuilder) -> Result<(), ScriptError> {
+/// Reads everything but the results, and returns the buffers.
+fn read_pipeline<'y>(
+    pipeline: &'y YamlNode,
+    run: &mut ScriptRun,
+) -> Result<(YamlFields<'y>, BTreeMap<String, TestBuffer>), ScriptError> {
     let mut fields = pipeline.fields()?;
-    read_shader(fields.require("Shaders")?, builder)?;
+    read_shader(fields.require("Shaders")?, run)?;
     let mut buffers = BTreeMap::new();
     for node in fields.require("Buffers")?.items()? {
         let (name, buffer) = read_buffer(node)?;
@@ -168,7 +180,7 @@ fn read_pipeline(pipeline: &YamlNode, builder: &mut ScriptBuilder) -> Result<(),
     for (set, node) in (0..).zip(fields.require("DescriptorSets")?.items()?) {
         let mut descriptors = node.fields()?;
         for resource in descriptors.require("Resources")?.items()? {
-            bind_resource(set, resource, &mut buffers, builder)?;
+            bind_resource(set, resource, &buffers, run)?;
         }
         descriptors.finish()?;
     }
@@ -182,42 +194,39 @@ fn read_pipeline(pipeline: &YamlNode, builder: &mut ScriptBuilder) -> Result<(),
             let mut bytes = Vec::new();
             write_values(&mut bytes, format, value.require("Data")?)?;
             value.finish()?;
-            builder.options.push.extend((u64::from(offset)..).zip(bytes));
+            run.options.push.extend((u64::from(offset)..).zip(bytes));
         }
         block.finish()?;
     }
     if let Some(node) = fields.take("DispatchParameters") {
         let mut dispatch = node.fields()?;
-        read_grid(dispatch.take("DispatchGroupCount"), builder)?;
+        read_grid(dispatch.take("DispatchGroupCount"), run)?;
         dispatch.finish()?;
     }
-    builder.options.grid.get_or_insert([1; 3]);
-    for result in fields.take("Results").map_or(Ok(&[][..]), YamlNode::items)? {
-        expect_result(result, &buffers, builder)?;
-    }
-    fields.finish()
+    run.options.grid.get_or_insert([1; 3]);
+    Ok((fields, buffers))
 }
 
-fn read_shader(shaders: &YamlNode, builder: &mut ScriptBuilder) -> Result<(), ScriptError> {
+fn read_shader(shaders: &YamlNode, run: &mut ScriptRun) -> Result<(), ScriptError> {
     let [shader, others @ ..] = shaders.items()? else {
         return Err(shaders.error(ScriptProblem::Missing("compute shader")));
     };
     let mut shader = shader.fields()?;
     require_compute(shader.require("Stage")?)?;
-    builder.options.entry = Some(shader.require("Entry")?.text()?.to_owned());
+    run.options.entry = Some(shader.require("Entry")?.text()?.to_owned());
     for constant in shader.take("SpecializationConstants").map_or(Ok(&[][..]), YamlNode::items)? {
         let mut constant = constant.fields()?;
         let id = constant.require("ConstantID")?.number()?;
         let format = read_format(constant.require("Type")?)?;
         let value = constant.require("Value")?;
         let bits = parse_value(format, value)?;
-        if builder.options.specialization.insert(id, bits).is_some() {
+        if run.options.specialization.insert(id, bits).is_some() {
             return Err(value.error(ScriptProblem::Repeated("constant of this number")));
         }
         constant.finish()?;
     }
     // Older tests have the grid here.
-    read_grid(shader.take("DispatchSize"), builder)?;
+    read_grid(shader.take("DispatchSize"), run)?;
     shader.finish()?;
     match others.first() {
         Some(second) => Err(second.error(ScriptProblem::Repeated("shader"))),
@@ -225,13 +234,13 @@ fn read_shader(shaders: &YamlNode, builder: &mut ScriptBuilder) -> Result<(), Sc
     }
 }
 
-fn read_grid(counts: Option<&YamlNode>, builder: &mut ScriptBuilder) -> Result<(), ScriptError> {
+fn read_grid(counts: Option<&YamlNode>, run: &mut ScriptRun) -> Result<(), ScriptError> {
     let Some(counts) = counts else { return Ok(()) };
     let mut grid = [1; 3];
     for (size, count) in grid.iter_mut().zip(counts.items()?) {
         *size = count.number()?;
     }
-    builder.options.grid = Some(grid);
+    run.options.grid = Some(grid);
     Ok(())
 }
 
@@ -295,7 +304,7 @@ fn read_buffer(node: &YamlNode) -> Result<(String, TestBuffer), ScriptError> {
     }
     let size = fields.take("OutputProps").map(read_size).transpose()?;
     fields.finish()?;
-    let buffer = ScriptBuffer { ty: DataType::scalar(format.scalar), bytes, binding: None };
+    let buffer = ScriptBuffer::new(DataType::scalar(format.scalar), bytes);
     Ok((name, TestBuffer { buffer, channels, size }))
 }
 
@@ -313,8 +322,8 @@ fn read_size(node: &YamlNode) -> Result<([u32; 3], u32), ScriptError> {
 fn bind_resource(
     set: u32,
     node: &YamlNode,
-    buffers: &mut BTreeMap<String, TestBuffer>,
-    builder: &mut ScriptBuilder,
+    buffers: &BTreeMap<String, TestBuffer>,
+    run: &mut ScriptRun,
 ) -> Result<(), ScriptError> {
     let mut fields = node.fields()?;
     let kind_node = fields.require("Kind")?;
@@ -328,29 +337,26 @@ fn bind_resource(
     };
     let name = fields.require("Name")?;
     let unknown = || name.error(ScriptProblem::Unknown("buffer", name.text().unwrap_or_default().to_owned()));
-    let buffer = buffers.get_mut(name.text()?).ok_or_else(unknown)?;
+    let buffer = buffers.get(name.text()?).ok_or_else(unknown)?;
     fields.take("DirectXBinding");
     fields.take("HasCounter");
     let mut places = fields.require("VulkanBinding")?.fields()?;
     let binding = places.require("Binding")?;
     let place = (set, binding.number()?);
     let (line, column) = binding.place();
-    builder.resources.push(ScriptResource { binding: place, is_image, kind: kind.to_owned(), line, column });
+    run.resources.push(ScriptResource { binding: place, is_image, kind: kind.to_owned(), line, column });
     if let Some(counter) = places.take("CounterBinding") {
-        builder.options.buffers.insert((set, counter.number()?), vec![0; 4]);
+        run.options.buffers.insert((set, counter.number()?), vec![0; 4]);
     }
     places.finish()?;
     fields.finish()?;
-    if is_written {
-        buffer.buffer.binding = Some(place);
-    }
     if is_image {
         let is_texel_buffer = kind.ends_with("Buffer");
         let image = image_of(buffer, is_texel_buffer).map_err(|problem| name.error(problem))?;
-        builder.options.images.insert(place, image);
-    } else {
-        builder.options.buffers.insert(place, buffer.buffer.bytes.clone());
+        run.options.images.insert(place, image);
     }
+    let buffer = name.text()?.to_owned();
+    run.bindings.push(ScriptBinding { at: place, buffer, is_written, is_image });
     Ok(())
 }
 
@@ -382,11 +388,7 @@ fn image_of(buffer: &TestBuffer, is_texel_buffer: bool) -> Result<ImageInput, Sc
 }
 
 /// Adds the claims of an expected result.
-fn expect_result(
-    node: &YamlNode,
-    buffers: &BTreeMap<String, TestBuffer>,
-    builder: &mut ScriptBuilder,
-) -> Result<(), ScriptError> {
+fn expect_result(node: &YamlNode, script: &mut Script) -> Result<(), ScriptError> {
     let mut fields = node.fields()?;
     fields.take("Result");
     let rule_node = fields.require("Rule")?;
@@ -400,10 +402,10 @@ fn expect_result(
         other => return Err(rule_node.error(ScriptProblem::Unsupported(format!("Rule: {other}")))),
     };
     let may_flush = fields.take("DenormMode").map_or(Ok("Any"), YamlNode::text)? == "Any";
-    let [actual, expected] =
-        [find_buffer(&mut fields, "Actual", buffers)?, find_buffer(&mut fields, "Expected", buffers)?];
+    let (name, actual) = find_buffer(&mut fields, "Actual", script)?;
+    let (_, expected) = find_buffer(&mut fields, "Expected", script)?;
     fields.finish()?;
-    let [size, other] = [actual, expected].map(|buffer| buffer.bytes.len() as u64);
+    let [size, other] = [&actual, &expected].map(|buffer| buffer.bytes.len() as u64);
     if size != other {
         return Err(node.error(ScriptProblem::Sizes(size, other)));
     }
@@ -411,9 +413,9 @@ fn expect_result(
     let bytes = scalar.bytes();
     for (index, value) in (0..).zip(expected.bytes.chunks_exact(bytes as usize)) {
         let bits = value.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
-        let claim = ScriptBuilder::term_at(actual, index * u64::from(bytes), bytes)
-            .and_then(|term| compare_float(scalar, &term, bits, tolerance, may_flush));
-        claim.and_then(|claim| builder.expect(claim)).map_err(|problem| node.error(problem))?;
+        let term = script.term_at(name, index * u64::from(bytes), bytes);
+        let claim = term.and_then(|term| compare_float(scalar, &term, bits, tolerance, may_flush));
+        claim.and_then(|claim| script.expect(&[name], claim)).map_err(|problem| node.error(problem))?;
     }
     Ok(())
 }
@@ -426,13 +428,13 @@ fn decimal(node: Option<&YamlNode>) -> Result<f64, ScriptError> {
     text.parse().map_err(|_| invalid())
 }
 
-fn find_buffer<'b>(
-    fields: &mut YamlFields<'_>,
+fn find_buffer<'y>(
+    fields: &mut YamlFields<'y>,
     key: &'static str,
-    buffers: &'b BTreeMap<String, TestBuffer>,
-) -> Result<&'b ScriptBuffer, ScriptError> {
+    script: &Script,
+) -> Result<(&'y str, ScriptBuffer), ScriptError> {
     let node = fields.require(key)?;
     let name = node.text()?;
-    let found = buffers.get(name).map(|buffer| &buffer.buffer);
-    found.ok_or_else(|| node.error(ScriptProblem::Unknown("buffer", name.to_owned())))
+    let buffer = script.buffer(name).map_err(|problem| node.error(problem))?;
+    Ok((name, buffer.clone()))
 }

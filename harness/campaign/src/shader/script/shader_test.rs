@@ -1,26 +1,39 @@
 //! Tests of vkrunner (`.shader_test`): a compute shader, its buffers, and probes of their final contents.
 //!
-//! The commands are those of vkrunner's README and of `docs/vk_script.md` of Amber. A test has one `compute`; probes
-//! follow it.
+//! The commands are those of vkrunner's README and of `docs/vk_script.md` of Amber.
 
+use entry_point::AnalysisOptions;
 use litmus::Comparison;
 
 use super::{
-    DataType, Lexer, MAX_BUFFER_BYTES, Scalar, Script, ScriptBuffer, ScriptBuilder, ScriptError,
-    ScriptProblem, ShaderFormat, ShaderText, Tolerance,
+    DataType, HostWrite, Lexer, MAX_BUFFER_BYTES, Scalar, Script, ScriptBinding, ScriptBuffer, ScriptError,
+    ScriptProblem, ScriptRun, ShaderFormat, ShaderText, Tolerance,
 };
 
 /// The allowed difference of `~=` without a `tolerance`.
 const DEFAULT_TOLERANCE: Tolerance = Tolerance::Absolute(0.01);
 
+const COMPARISONS: [(&str, Comparison); 7] = [
+    ("==", Comparison::Equal),
+    ("~=", Comparison::Equal),
+    ("!=", Comparison::NotEqual),
+    ("<", Comparison::Less),
+    ("<=", Comparison::LessOrEqual),
+    (">", Comparison::Greater),
+    (">=", Comparison::GreaterOrEqual),
+];
+
 struct TestParser<'t> {
     lexer: Lexer<'t>,
-    builder: ScriptBuilder,
+    script: Script,
     shader: Option<ShaderText>,
+    entry: Option<String>,
     push: Vec<u8>,
+    bindings: Vec<ScriptBinding>,
+    /// Writes of the host before the next dispatch.
+    writes: Vec<HostWrite>,
     tolerances: Vec<Tolerance>,
     is_std140: [bool; 3],
-    has_run: bool,
 }
 
 /// The layouts that a test may change: those of push constants, uniform and storage buffers.
@@ -33,12 +46,14 @@ const LAYOUTS: [&str; 3] = ["push", "ubo", "ssbo"];
 pub fn parse(text: &str) -> Result<Script, ScriptError> {
     let mut parser = TestParser {
         lexer: Lexer::new(text),
-        builder: ScriptBuilder::default(),
+        script: Script::default(),
         shader: None,
+        entry: None,
         push: Vec::new(),
+        bindings: Vec::new(),
+        writes: Vec::new(),
         tolerances: vec![DEFAULT_TOLERANCE],
         is_std140: [false, true, false],
-        has_run: false,
     };
     while let Some(word) = parser.lexer.next_word() {
         if !word.starts_with('[') {
@@ -50,13 +65,10 @@ pub fn parse(text: &str) -> Result<Script, ScriptError> {
         }
         parser.section(&section)?;
     }
-    let TestParser { lexer, mut builder, shader, push, has_run, .. } = parser;
-    let shader = shader.ok_or_else(|| lexer.error(ScriptProblem::Missing("[compute shader]")))?;
-    if !has_run {
-        return Err(lexer.error(ScriptProblem::Missing("`compute` in [test]")));
+    if parser.script.runs.is_empty() {
+        return Err(parser.lexer.error(ScriptProblem::Missing("`compute` in [test]")));
     }
-    builder.options.push = (0..).zip(push).collect();
-    Ok(builder.finish(shader))
+    Ok(parser.script)
 }
 
 impl TestParser<'_> {
@@ -97,9 +109,6 @@ impl TestParser<'_> {
         while let Some(command) = self.lexer.peek().filter(|word| !word.starts_with('[')) {
             self.lexer.next_word();
             match command {
-                "ssbo" | "ubo" | "push" | "uniform" if self.has_run => {
-                    return Err(self.unsupported(format!("{command} after the dispatch")));
-                }
                 "ssbo" | "ubo" | "push" => self.buffer(command)?,
                 "uniform" if self.lexer.take_if("ubo") => self.buffer("ubo")?,
                 "uniform" => {
@@ -142,11 +151,17 @@ impl TestParser<'_> {
             let (offset, values) = (self.lexer.number()?, self.lexer.numbers());
             return ty.write(&mut self.push, offset, &values).map_err(|problem| self.lexer.error(problem));
         }
-        let place = self.descriptor()?;
+        let at = self.descriptor()?;
         let is_subdata = self.lexer.take_if("subdata");
-        let name = format!("{}:{}", place.0, place.1);
-        let known = self.builder.buffers.remove(&name);
+        let name = format!("{}:{}", at.0, at.1);
+        let is_first = self.script.runs.is_empty();
+        let known = self.script.buffers.get(&name).cloned();
+        if known.is_none() {
+            let (buffer, is_written) = (name.clone(), kind == "ssbo");
+            self.bindings.push(ScriptBinding { at, buffer, is_written, is_image: false });
+        }
         let mut bytes = known.map(|buffer| buffer.bytes).unwrap_or_default();
+        let size = bytes.len();
         let mut ty = DataType::scalar(Scalar::Unsigned(8));
         // Without `subdata`, a number is a size.
         if !is_subdata && self.lexer.peek().is_some_and(|word| word.parse::<u64>().is_ok()) {
@@ -159,89 +174,70 @@ impl TestParser<'_> {
             ty = self.data_type(layout)?;
             let (offset, values) = (self.lexer.number()?, self.lexer.numbers());
             self.placed(ty.write(&mut bytes, offset, &values))?;
+            if !is_first {
+                let values = values.into_iter().map(str::to_owned).collect();
+                self.writes.push(HostWrite { buffer: name.clone(), ty, offset, values });
+            }
         }
-        let binding = (kind == "ssbo").then_some(place);
-        self.builder.options.buffers.insert(place, bytes.clone());
-        self.builder.buffers.insert(name, ScriptBuffer { ty, bytes, binding });
+        if is_first {
+            self.script.buffers.insert(name, ScriptBuffer::new(ty, bytes));
+        } else if bytes.len() > size {
+            return Err(self.unsupported(format!("{kind} {name} larger after a dispatch")));
+        }
         Ok(())
     }
 
     fn data_type(&mut self, layout: usize) -> Result<DataType, ScriptError> {
         let word = self.lexer.word("a type")?;
-        let scalars = [
-            ("int8_t", "i8vec", Scalar::Signed(8)),
-            ("uint8_t", "u8vec", Scalar::Unsigned(8)),
-            ("int16_t", "i16vec", Scalar::Signed(16)),
-            ("uint16_t", "u16vec", Scalar::Unsigned(16)),
-            ("int", "ivec", Scalar::Signed(32)),
-            ("uint", "uvec", Scalar::Unsigned(32)),
-            ("int64_t", "i64vec", Scalar::Signed(64)),
-            ("uint64_t", "u64vec", Scalar::Unsigned(64)),
-            ("float", "vec", Scalar::Float(32)),
-            ("double", "dvec", Scalar::Float(64)),
-        ];
-        let size = |text: &str| text.parse::<u32>().ok().filter(|size| (2..=4).contains(size));
-        let sizes = |text: &str| match text.split_once('x') {
-            Some((columns, rows)) => size(rows).zip(size(columns)),
-            None => size(text).map(|size| (size, size)),
-        };
-        let is_std140 = self.is_std140[layout];
-        let typed = |scalar, (rows, columns)| DataType { scalar, rows, columns, is_std140 };
-        let scalar = scalars.into_iter().find_map(|(name, vector, scalar)| {
-            let vector = || word.strip_prefix(vector).and_then(size).map(|rows| (rows, 1));
-            let shape = if word == name { Some((1, 1)) } else { vector() };
-            shape.map(|shape| typed(scalar, shape))
-        });
-        let matrix = [("mat", 32), ("dmat", 64)].into_iter().find_map(|(name, bits)| {
-            let shape = word.strip_prefix(name).and_then(sizes)?;
-            Some(typed(Scalar::Float(bits), shape))
-        });
-        scalar.or(matrix).ok_or_else(|| self.unsupported(word.to_owned()))
+        let ty = DataType::from_glsl(word).ok_or_else(|| self.unsupported(word.to_owned()))?;
+        Ok(DataType { is_std140: self.is_std140[layout], ..ty })
     }
 
     fn compute(&mut self) -> Result<(), ScriptError> {
         if self.lexer.take_if("entrypoint") {
-            self.builder.options.entry = Some(self.lexer.word("a name")?.to_owned());
+            self.entry = Some(self.lexer.word("a name")?.to_owned());
             return Ok(());
         }
-        if std::mem::replace(&mut self.has_run, true) {
-            return Err(self.lexer.error(ScriptProblem::Repeated("`compute`")));
-        }
+        let place = self.lexer.place();
+        let shader = self.shader.clone();
+        let shader = shader.ok_or_else(|| self.lexer.error(ScriptProblem::Missing("[compute shader]")))?;
         let mut grid = [0; 3];
         for size in &mut grid {
             *size = self.lexer.number()?;
         }
-        self.builder.options.grid = Some(grid);
-        Ok(())
+        let options = AnalysisOptions {
+            grid: Some(grid),
+            entry: self.entry.clone(),
+            push: (0..).zip(self.push.iter().copied()).collect(),
+            ..AnalysisOptions::default()
+        };
+        let (bindings, writes) = (self.bindings.clone(), std::mem::take(&mut self.writes));
+        let run = ScriptRun { bindings, writes, ..ScriptRun::new(shader, options, place) };
+        let added = self.script.add_run(run);
+        self.placed(added)
     }
 
     fn probe(&mut self) -> Result<(), ScriptError> {
         match self.lexer.word("`ssbo`")? {
-            "ssbo" if self.has_run => {}
-            "ssbo" => return Err(self.lexer.error(ScriptProblem::Missing("`compute` before this probe"))),
+            "ssbo" => {}
             other => return Err(self.unsupported(format!("probe {other}"))),
         }
         let ty = self.data_type(2)?;
         let (set, binding) = self.descriptor()?;
-        let buffer = self.placed(self.builder.buffer(&format!("{set}:{binding}")).cloned())?;
         let offset = self.lexer.number()?;
         let word = self.lexer.word("a comparison")?;
-        let comparison = match word {
-            "==" | "~=" => Comparison::Equal,
-            "!=" => Comparison::NotEqual,
-            "<" => Comparison::Less,
-            "<=" => Comparison::LessOrEqual,
-            ">" => Comparison::Greater,
-            ">=" => Comparison::GreaterOrEqual,
-            _ => return Err(self.lexer.unexpected("a comparison such as `==`")),
-        };
-        let values = self.lexer.numbers();
-        if values.is_empty() {
-            self.lexer.word("a value")?;
-            return Err(self.lexer.unexpected("a value"));
+        let comparison = COMPARISONS.iter().find(|(known, _)| *known == word);
+        let unexpected = || self.lexer.unexpected("a comparison such as `==`");
+        let (_, comparison) = comparison.ok_or_else(unexpected)?;
+        if let Some(write) = self.writes.first() {
+            return Err(
+                self.unsupported(format!("probe after a write to {} without a dispatch", write.buffer))
+            );
         }
+        let values = self.lexer.values()?;
         let tolerances = if word == "~=" { self.tolerances.clone() } else { Vec::new() };
-        let expected = self.builder.expect_values(&buffer, (&ty, offset), comparison, &values, &tolerances);
+        let (name, place) = (format!("{set}:{binding}"), (&ty, offset));
+        let expected = self.script.expect_values(&name, place, *comparison, &values, &tolerances);
         self.placed(expected)
     }
 }

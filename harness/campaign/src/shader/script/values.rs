@@ -14,8 +14,32 @@ use super::{MAX_BUFFER_BYTES, ScriptProblem};
 pub enum Scalar {
     Signed(u32),
     Unsigned(u32),
-    /// A float of 16, 32 or 64 bits; values of 16 bits are not parsed.
+    /// A float of 16, 32 or 64 bits.
     Float(u32),
+}
+
+/// The names of scalars in Amber and in GLSL, and the prefix of their vectors in GLSL.
+const SCALARS: [(&str, &str, &str, Scalar); 11] = [
+    ("int8", "int8_t", "i8vec", Scalar::Signed(8)),
+    ("uint8", "uint8_t", "u8vec", Scalar::Unsigned(8)),
+    ("int16", "int16_t", "i16vec", Scalar::Signed(16)),
+    ("uint16", "uint16_t", "u16vec", Scalar::Unsigned(16)),
+    ("int32", "int", "ivec", Scalar::Signed(32)),
+    ("uint32", "uint", "uvec", Scalar::Unsigned(32)),
+    ("int64", "int64_t", "i64vec", Scalar::Signed(64)),
+    ("uint64", "uint64_t", "u64vec", Scalar::Unsigned(64)),
+    ("float16", "float16_t", "f16vec", Scalar::Float(16)),
+    ("float", "float", "vec", Scalar::Float(32)),
+    ("double", "double", "dvec", Scalar::Float(64)),
+];
+
+/// Returns the components of a vector, or the rows and columns of a matrix as `COLUMNSxROWS`.
+fn parse_shape(text: &str) -> Option<(u32, u32)> {
+    let size = |text: &str| text.parse::<u32>().ok().filter(|size| (2..=4).contains(size));
+    match text.split_once('x') {
+        Some((columns, rows)) => size(rows).zip(size(columns)),
+        None => size(text).map(|size| (size, 1)),
+    }
 }
 
 /// A type of elements: a scalar, a vector or a matrix, and its layout.
@@ -64,7 +88,7 @@ impl Scalar {
         let invalid = |expected| ScriptProblem::Value(text.to_owned(), expected);
         let integer = || match text.strip_prefix("0x") {
             Some(digits) => i128::from_str_radix(digits, 16).ok(),
-            None => text.parse::<i128>().ok(),
+            None => text.strip_suffix(".0").unwrap_or(text).parse::<i128>().ok(),
         };
         match self {
             Scalar::Unsigned(bits) => {
@@ -72,9 +96,8 @@ impl Scalar {
                 value.map(|value| value as u64).ok_or_else(|| invalid("an unsigned number of its size"))
             }
             Scalar::Signed(bits) => {
-                // Hexadecimal numbers give the bits.
-                let largest = if text.starts_with("0x") { 1 << bits } else { 1 << (bits - 1) };
-                let value = integer().filter(|value| (-(1 << (bits - 1))..largest).contains(value));
+                // Positive numbers may give the bits.
+                let value = integer().filter(|value| (-(1 << (bits - 1))..1 << bits).contains(value));
                 let value = value.ok_or_else(|| invalid("a signed number of its size"))?;
                 Ok(value as u64 & u64::MAX >> (64 - bits))
             }
@@ -89,6 +112,42 @@ impl Scalar {
 impl DataType {
     pub fn scalar(scalar: Scalar) -> DataType {
         DataType { scalar, rows: 1, columns: 1, is_std140: false }
+    }
+
+    /// Returns a type of Amber such as `uint32`, `vec3<float>` or `mat2x3<double>[]`.
+    pub fn from_amber(word: &str) -> Option<DataType> {
+        let word = word.strip_suffix("[]").unwrap_or(word);
+        let (shape, name) = match word.split_once('<') {
+            Some((shape, name)) => (shape, name.strip_suffix('>')?),
+            None => ("", word),
+        };
+        let (.., scalar) = SCALARS.iter().find(|(known, ..)| *known == name)?;
+        let (rows, columns) = match shape.split_at_checked(3) {
+            None if shape.is_empty() => (1, 1),
+            Some(("vec", size)) if !size.contains('x') => parse_shape(size)?,
+            Some(("mat", sizes)) if sizes.contains('x') => parse_shape(sizes)?,
+            _ => return None,
+        };
+        Some(DataType { rows, columns, ..DataType::scalar(*scalar) })
+    }
+
+    /// Returns a type of GLSL such as `uint`, `vec3` or `dmat2x3`.
+    pub fn from_glsl(word: &str) -> Option<DataType> {
+        if let Some((.., scalar)) = SCALARS.iter().find(|(_, name, ..)| *name == word) {
+            return Some(DataType::scalar(*scalar));
+        }
+        let vector = |(_, _, prefix, scalar): &(_, _, &str, Scalar)| {
+            let (rows, columns) =
+                parse_shape(word.strip_prefix(prefix)?).filter(|(_, columns)| *columns == 1)?;
+            Some(DataType { rows, columns, ..DataType::scalar(*scalar) })
+        };
+        let matrix = |(prefix, bits)| {
+            let (rows, columns) = parse_shape(word.strip_prefix(prefix)?)?;
+            // `mat3` has as many columns as rows.
+            let columns = if word.contains('x') { columns } else { rows };
+            Some(DataType { rows, columns, ..DataType::scalar(Scalar::Float(bits)) })
+        };
+        SCALARS.iter().find_map(vector).or_else(|| [("mat", 32), ("dmat", 64)].into_iter().find_map(matrix))
     }
 
     /// Returns the bytes from one column, or element of a vector or scalar type, to the next.
@@ -120,7 +179,7 @@ impl DataType {
         &self,
         contents: &mut Vec<u8>,
         offset: u64,
-        values: &[&str],
+        values: &[impl AsRef<str>],
     ) -> Result<(), ScriptProblem> {
         for (index, text) in (0..).zip(values) {
             let bytes = self.scalar.bytes() as usize;
@@ -133,7 +192,7 @@ impl DataType {
             if contents.len() < end {
                 contents.resize(end, 0);
             }
-            let value = self.scalar.parse(text)?.to_le_bytes();
+            let value = self.scalar.parse(text.as_ref())?.to_le_bytes();
             if let (Some(place), Some(value)) = (contents.get_mut(start..end), value.get(..bytes)) {
                 place.copy_from_slice(value);
             }
@@ -294,14 +353,15 @@ pub(crate) fn compare_value(
                 .map(|(low, high)| (low <= high).then_some((low as u64 & mask, high as u64 & mask)))
         }
         Scalar::Float(width) => {
-            let value: f64 = text.parse().unwrap_or(f64::NAN);
-            let value = if width == 32 { f64::from(value as f32) } else { value };
+            let value = float_from_bits(bits, width);
             let near = tolerance.map_or(0.0, |tolerance| tolerance.difference(value));
-            let next = |value: f64, up: bool| match (width, up) {
-                (32, true) => f64::from((value as f32).next_up()),
-                (32, false) => f64::from((value as f32).next_down()),
-                (_, true) => value.next_up(),
-                (_, false) => value.next_down(),
+            let next = |value: f64, is_up: bool| match float_to_bits(value.abs(), width) {
+                0 => float_from_bits(1, width) * if is_up { 1.0 } else { -1.0 },
+                _ if value.is_infinite() && (value > 0.0) == is_up => value,
+                bits => {
+                    let magnitude = if (value > 0.0) == is_up { bits + 1 } else { bits - 1 };
+                    float_from_bits(magnitude, width).copysign(value)
+                }
             };
             let (low, high) = match comparison {
                 Comparison::Equal | Comparison::NotEqual => (value - near, value + near),

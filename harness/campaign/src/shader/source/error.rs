@@ -144,7 +144,7 @@ impl SourceError {
             SourceError::Archive { .. } => "damaged archive",
             SourceError::NoModules { .. } => "archive without modules",
             SourceError::UnknownMember { .. } => "unknown hash in an archive",
-            SourceError::SeveralModules { .. } => "archive of several modules",
+            SourceError::SeveralModules { .. } => "file of several modules",
             SourceError::UnknownExtension { .. } => "unknown shader extension",
             SourceError::Uncompiled { .. } => "language without a compiler",
             SourceError::WrongLanguage { .. } | SourceError::BinaryModule { .. } => {

@@ -1,15 +1,29 @@
-//! Scripts as shaders: the shader of the dispatch, with the buffers and expectations of the script.
+//! Scripts as shaders: the shader of each dispatch, with the buffers and expectations of the script.
+//!
+//! `FILE.amber/N` names the N-th of several dispatches. It starts with the contents that the first schedule of the walk
+//! leaves in those before it: the contents of one execution, of which there may be others.
 
+use std::path::Path;
+use std::time::Duration;
+
+use analysis::dispatch::uses_subgroups;
+use analysis::{decide, entry_options};
+use entry_point::{AnalysisOptions, DeadlinePredicate};
+use model::{Budget, Model};
 use shader_source::scan::blank_comments;
 use spirv_reader::ShaderLanguage;
 
 use super::module_edit::rename_source;
-use super::{Compilation, SourceError, SourceModule, file_extension, load_contents};
+use super::{Compilation, ScriptSubgroups, SourceError, SourceModule, file_extension, load_contents};
 use crate::files;
 use crate::shader::script::{
-    Script, ScriptError, ScriptProblem, ShaderFormat, ShaderText, amber, decode_words, offload_test,
-    shader_test,
+    Script, ScriptBuffers, ScriptError, ScriptProblem, ScriptRun, ShaderFormat, ShaderText, amber,
+    decode_words, offload_test, shader_test,
 };
+use crate::time_limit::stop_after;
+
+/// Time limit for the contents that a dispatch leaves.
+const CONTENTS_TIME: Duration = Duration::from_secs(10);
 
 /// A parser of scripts.
 type ParseScript = fn(&str) -> Result<Script, ScriptError>;
@@ -25,57 +39,146 @@ const FORMATS: [(&str, ParseScript); 4] = [
 /// The extension of LLVM's offload test suite, and of litmus tests.
 const OFFLOAD_TEST: &str = "test";
 
-/// Returns true if a file is a script, by its extension, and by its contents if litmus tests have the extension too.
-pub(super) fn is_script(file: &str) -> bool {
-    let extension = file_extension(file);
-    let is_offload_test = || {
+/// Returns the script that an argument names, and the dispatch if it names one.
+pub(super) fn script_of(argument: &str) -> Option<(&str, Option<usize>)> {
+    let is_script = |file: &str| FORMATS.iter().any(|(known, _)| *known == file_extension(file));
+    if is_script(argument) {
+        return Some((argument, None));
+    }
+    let (file, number) = argument.rsplit_once('/')?;
+    // A folder may have such a name.
+    (is_script(file) && !Path::new(file).is_dir()).then_some((file, Some(number.parse().ok()?)))
+}
+
+/// Returns true if an argument names a script, by its extension, and by its contents if litmus tests have the extension too.
+pub(super) fn is_script(argument: &str) -> bool {
+    let is_offload_test = |file: &str| {
         files::read_text(file.as_ref(), files::MAX_SHADER_BYTES)
             .is_ok_and(|text| offload_test::is_offload_test(&text))
     };
-    is_extension(extension) && (extension != OFFLOAD_TEST || is_offload_test())
+    script_of(argument).is_some_and(|(file, _)| file_extension(file) != OFFLOAD_TEST || is_offload_test(file))
 }
 
-/// Returns true for the extension of a script.
-pub(super) fn is_extension(extension: &str) -> bool {
-    FORMATS.iter().any(|(known, _)| *known == extension)
+/// Returns the names of the dispatches of a script, or its own if it has one, for [`load_script`]. A script that cannot be
+/// read gives its error there.
+pub(super) fn run_names(file: &str, compilation: &Compilation) -> Vec<String> {
+    let runs = parse_script(file).map(|script| script.runs).unwrap_or_default();
+    let is_chosen = |run: &ScriptRun| compilation.entry.is_none() || run.options.entry == compilation.entry;
+    let numbered = (1..).zip(&runs).filter(|(_, run)| is_chosen(run));
+    let names: Vec<String> = numbered.map(|(number, _)| format!("{file}/{number}")).collect();
+    if runs.len() < 2 || names.is_empty() { vec![file.to_owned()] } else { names }
 }
 
-/// Reads the shader of a script, and compiles it if it is source code.
-pub(super) fn load_script(file: &str, compilation: &Compilation) -> Result<SourceModule, SourceError> {
-    let extension = file_extension(file);
+fn parse_script(file: &str) -> Result<Script, SourceError> {
     let text = files::read_text(file.as_ref(), files::MAX_SHADER_BYTES);
     let text = text.map_err(|error| SourceError::File { file: file.to_owned(), error })?;
     let unknown = || SourceError::UnknownExtension { file: file.to_owned() };
-    let (_, parse) = FORMATS.iter().find(|(known, _)| *known == extension).ok_or_else(unknown)?;
+    let (_, parse) = FORMATS.iter().find(|(known, _)| *known == file_extension(file)).ok_or_else(unknown)?;
+    parse(&text).map_err(|error| SourceError::Script { file: file.to_owned(), error })
+}
+
+/// Reads the shader of a dispatch of a script, or of each one, and compiles it if it is source code.
+pub(super) fn load_script(
+    file: &str,
+    number: Option<usize>,
+    compilation: &Compilation,
+) -> Result<Vec<SourceModule>, SourceError> {
+    let Script { runs, mut buffers, .. } = parse_script(file)?;
     let to_error = |error: ScriptError| SourceError::Script { file: file.to_owned(), error };
-    let Script { shader: ShaderText { format, text }, options, dxc_flags, resources } =
-        parse(&text).map_err(to_error)?;
+    let last = number.unwrap_or(runs.len());
+    if last == 0 || last > runs.len() {
+        let problem = ScriptProblem::NoRun(last, runs.len());
+        return Err(to_error(ScriptError { line: 1, column: 1, problem }));
+    }
+    let mut modules = Vec::new();
+    for (index, run) in (1..=last).zip(&runs) {
+        let module = load_run(file, run, compilation)?;
+        let options = run.to_options(&mut buffers).map_err(to_error)?;
+        if index < last {
+            update_buffers(run, &module, &options, compilation.subgroups, &mut buffers);
+        }
+        if number.is_none() || index == last {
+            modules.push(SourceModule { given: Some(Box::new(options)), ..module });
+        }
+    }
+    Ok(modules)
+}
+
+/// Sets the contents that a dispatch leaves.
+fn update_buffers(
+    run: &ScriptRun,
+    module: &SourceModule,
+    options: &AnalysisOptions,
+    subgroups: ScriptSubgroups,
+    buffers: &mut ScriptBuffers,
+) {
+    let stop = stop_after(CONTENTS_TIME);
+    let mut options = AnalysisOptions {
+        keep_final: true,
+        language: module.language,
+        assertion: None,
+        deadline: Some(DeadlinePredicate::new(stop_after(CONTENTS_TIME))),
+        ..options.clone()
+    };
+    let is_unsure = match subgroups {
+        ScriptSubgroups::Size(size) => {
+            options.subgroup_size = options.subgroup_size.or(Some(size));
+            false
+        }
+        ScriptSubgroups::Workgroup => false,
+        ScriptSubgroups::Unknown => options.subgroup_size.is_none(),
+    };
+    let finals = entry_point::inputs::read_bound_module(&module.bytes, &options).ok().and_then(|read| {
+        if is_unsure && uses_subgroups(&read) {
+            return Some(Err("the subgroup sizes of the devices differ; expected one device"));
+        }
+        let options = entry_options(&read, &options).ok()?.entries.pop()?;
+        let model = Model::shipped("vulkan")?.ok()?;
+        let report = decide(&read, &options, &model, Budget::until(&stop)).ok()?;
+        (!report.final_buffers.is_empty()).then_some(Ok(report.final_buffers))
+    });
+    run.update_buffers(buffers, |(set, binding)| match &finals {
+        Some(Ok(finals)) => {
+            let found = finals.iter().find(|buffer| buffer.at == (set, binding, 0))?;
+            let undefined = "a dispatch before leaves values that are not defined";
+            Some(found.first_unknown_byte.map_or(Ok(found.bytes.clone()), |_| Err(undefined)))
+        }
+        Some(Err(why)) => Some(Err(why)),
+        None => Some(Err("`race` has no answer for a dispatch before")),
+    });
+}
+
+/// Reads the shader of a dispatch, and compiles it if it is source code.
+fn load_run(file: &str, run: &ScriptRun, compilation: &Compilation) -> Result<SourceModule, SourceError> {
+    let ScriptRun { shader: ShaderText { format, text }, options, dxc_flags, resources, .. } = run;
+    let to_error = |error: ScriptError| SourceError::Script { file: file.to_owned(), error };
     if matches!(format, ShaderFormat::Glsl | ShaderFormat::Hlsl)
-        && let Some(line) = include_line(&text)
+        && let Some(line) = include_line(text)
     {
         let problem = ScriptProblem::Unsupported("#include".to_owned());
         return Err(to_error(ScriptError { line, column: 1, problem }));
     }
     let module = match format {
-        ShaderFormat::SpirvAssembly => SourceModule::from_spirv(text.into_bytes()),
+        ShaderFormat::SpirvAssembly => SourceModule::from_spirv(text.clone().into_bytes()),
         ShaderFormat::SpirvWords => {
             let line = text.len() as u32 - text.trim_start_matches('\n').len() as u32 + 1;
             let problem = ScriptProblem::Value("the shader".to_owned(), "hexadecimal words");
-            let words = decode_words(&text).ok_or(ScriptError { line, column: 1, problem });
+            let words = decode_words(text).ok_or(ScriptError { line, column: 1, problem });
             SourceModule::from_spirv(words.map_err(to_error)?)
         }
-        ShaderFormat::Glsl => compile_text(file, ShaderLanguage::Glsl, &text, compilation)?,
+        ShaderFormat::Glsl => compile_text(file, ShaderLanguage::Glsl, text, compilation)?,
         ShaderFormat::Hlsl => {
             let entry = compilation.entry.clone().or(options.entry.clone());
+            let dxc_flags = dxc_flags.clone();
             let compilation = Compilation { entry, dxc_flags, ..compilation.clone() };
-            compile_text(file, ShaderLanguage::Hlsl, &text, &compilation)?
+            compile_text(file, ShaderLanguage::Hlsl, text, &compilation)?
         }
     };
     // A module that cannot be read is refused by its analysis.
     if let Ok(read) = entry_point::read_module(&module.bytes) {
         resources.iter().try_for_each(|resource| resource.check(&read)).map_err(to_error)?;
     }
-    Ok(SourceModule { given: Some(Box::new(options)), ..module })
+    Ok(module)
 }
 
 /// Returns the first line with a directive that includes a file, which a script may not read.

@@ -8,7 +8,7 @@ use campaign::kinds::litmus::TestBudget;
 use campaign::kinds::shader::{self, ShaderKind};
 use campaign::run_log::EarlierVerdicts;
 use campaign::shader::prepare_run::{ShaderFileInputs, analyze_file, make_ids_unique};
-use campaign::shader::source::is_shader;
+use campaign::shader::source::{Compilation, ScriptSubgroups, is_script_with_runs, is_shader};
 use campaign::shard;
 use results::wire::VerdictWord;
 use results::write::{OutputFormat, new_run_writer, number};
@@ -68,11 +68,26 @@ pub fn run_shaders(
     };
     let prediction_time =
         budget.time().map_or(PREDICTION_TIME, |time| PREDICTION_TIME.min(time / PREDICTION_TIME_DIVISOR));
-    let mut all = Vec::new();
+    let (mut all, mut opened) = (Vec::new(), None);
+    let given = arguments.kernel.compilation()?;
+    let mut subgroups = given.subgroups;
+    let has_several_runs = |file: &String| is_script_with_runs(file, &given);
+    if subgroups == ScriptSubgroups::Workgroup && arguments.tests.iter().any(has_several_runs) {
+        let targets = super::open_devices(arguments, false)?;
+        let mut sizes: Vec<u32> =
+            targets.iter().map(|target| target.listed.capabilities.subgroup_size.max(1)).collect();
+        sizes.dedup();
+        subgroups = match sizes[..] {
+            [size] => ScriptSubgroups::Size(size),
+            _ => ScriptSubgroups::Unknown,
+        };
+        opened = Some(targets);
+    }
     for file in &arguments.tests {
         let options = arguments.kernel.to_options(None);
         let shaders = options.and_then(|options| {
-            let (flags, compilation) = (&arguments.kernel.to_words(), arguments.kernel.compilation()?);
+            let (flags, compilation) =
+                (&arguments.kernel.to_words(), Compilation { subgroups, ..given.clone() });
             let inputs = arguments.kernel.input_mode();
             analyze_file(
                 &ShaderFileInputs { file, flags, compilation, inputs, options: &options },
@@ -106,7 +121,7 @@ pub fn run_shaders(
         }
         return Ok(outcome);
     }
-    let targets = super::open_devices(arguments, false)?;
+    let targets = opened.map_or_else(|| super::open_devices(arguments, false), Ok)?;
     let mut plan = shader::ShaderPlan::new(targets, all, chosen);
     let devices = plan.device_records()?;
     let expectations = super::load_expectations(arguments, &devices)?;
