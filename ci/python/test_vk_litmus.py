@@ -196,6 +196,8 @@ class Arrays(unittest.TestCase):
             self.run_arrays(buffers={"data": numpy.zeros(4, dtype="uint32").astype(numpy.dtype("uint32").newbyteorder())})
         self.assertEqual(self.run_arrays(grid=numpy.array([1, 1]), push=numpy.array([2], dtype="uint32")).verdict, "clean")
         self.assertEqual(self.run_arrays(push=(numpy.int32(2),), grid=numpy.int64(1)).buffers["out"][4], 4)
+        structure = numpy.array([(5,)], dtype=[("factor", "<u4")])
+        self.assertEqual(self.run_arrays(push=structure).buffers["out"][4], 10)
 
     def test_a_device_leaves_the_same_contents(self):
         result = self.run_arrays(device="sim").check()
@@ -243,6 +245,8 @@ class Arrays(unittest.TestCase):
             ({"grid": 2**31}, vk_litmus.InputError, "grid: 2147483648 is too large to run whole; expected a smaller one"),
             ({"subgroup_size": 3}, vk_litmus.InputError, "invalid value '3' for subgroup_size: expected a power of two up to 128$"),
             ({"entry": "none"}, vk_litmus.InputError, "^shader.spvasm: no entry point `none`"),
+            ({"entri": "none"}, vk_litmus.InputError, "^unexpected argument entri found$"),
+            ({"spec": {7: 1}}, vk_litmus.InputError, "specialization constant 7"),
             ({"language": 3}, TypeError, "language: expected str or NoneType, got int"),
             ({"ulps": "1"}, TypeError, "ulps: expected int, got str"),
             ({"buffers": {0: bytearray(16)}}, ValueError, "buffers: expected names of buffers or 'SET.BINDING', got 0"),

@@ -55,7 +55,7 @@ __all__ = [
     "to_dataframe",
 ]
 
-Option = Union[None, bool, int, float, str, "os.PathLike[str]", typing.Tuple[Any, ...], List[Any]]
+Option = Union[None, bool, int, float, str, "os.PathLike[str]", typing.Tuple[Any, ...], List[Any], Dict[Any, Any]]
 
 
 class ProgramError(Exception):
@@ -263,10 +263,12 @@ def program() -> str:
 
 
 def _options(options: Dict[str, Option]) -> List[str]:
-    """Returns keyword arguments as options of the command line."""
+    """Returns keyword arguments as options of the command line; a list and a mapping repeat the option."""
     words: List[str] = []
     for name, value in options.items():
         flag = "--" + name.rstrip("_").replace("_", "-")
+        if isinstance(value, dict):
+            value = [f"{key}={item}" for key, item in value.items()]
         for item in value if isinstance(value, list) else [value]:
             if item is None or item is False:
                 continue
@@ -355,8 +357,8 @@ def run_shader(
 
     `shader` is a file, or a source text if `language` is its extension, such as `wgsl` or `comp`. `buffers` maps names of buffers, or
     `"SET.BINDING"`, to objects with the buffer protocol: NumPy arrays, `array.array`, `bytearray`, `bytes`. They are not changed: the
-    result has new ones of the same type. `push` is such an object, or a sequence of `int` and `float` for 32-bit words. Other options
-    are those of `vk-litmus race`: `entry`, `subgroup_size`, `spec`, `schedules`, `time`.
+    result has new ones of the same type. `push` is such an object, also with fields, or a sequence of `int` and `float` for 32-bit words. Other options
+    are those of `vk-litmus race`: `entry`, `subgroup_size`, `spec={"NAME": 7}`, `schedules`, `time`.
 
     Raises `InputError` or `TypeError`, `ValueError` for wrong arguments, and `ProgramError` if there is no answer, as for a kernel that
     does not end. A finding raises nothing: call `check()` on the result.
@@ -441,7 +443,9 @@ def run_shader(
 
 def _as_arguments(text: str, folder: str) -> str:
     """Returns a text of the program with the names of arguments in place of options, and of files in place of temporary ones."""
-    text = text.replace(folder + os.sep, "").split("\n\nFor more information, try")[0]
+    text = text.replace(folder + os.sep, "")
+    if text.startswith("error: "):
+        text = re.split(r"\n\n *(?:tip:|Usage:|For more)", text[len("error: ") :])[0]
     return re.sub(r"'--([a-z-]+)[^'\n]*'", lambda option: option[1].replace("-", "_"), text)
 
 
@@ -532,7 +536,8 @@ def _push_bytes(push: Any) -> bytes:
             )
         except (TypeError, OverflowError, struct.error):
             raise TypeError(f"push: expected numbers or an object with the buffer protocol, got {push!r}") from None
-    return _view("push", push).tobytes()
+    view = memoryview(push) if hasattr(push, "dtype") and push.dtype.names else _view("push", push)
+    return view.tobytes()
 
 
 def _same_type(value: Any, view: memoryview, data: bytes) -> Any:
