@@ -26,10 +26,12 @@ pub enum ErrorKind {
 /// ```
 /// use vk_litmus::{ErrorKind, LitmusTest};
 ///
-/// let error = LitmusTest::parse("VULKAN SB\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nst.atom.dvv.sc0 x, 1 ;").err().ok_or("parsed")?;
-/// assert_eq!(error.kind(), ErrorKind::Input);
-/// assert_eq!((error.line(), error.column()), (4, 9));
-/// assert!(error.to_string().starts_with("test.litmus:4:9: "));
+/// let text = "VULKAN SB\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nst.atom.dvv.sc0 x, 1 ;";
+/// let error = LitmusTest::parse_named(text, "mp.litmus").err().ok_or("parsed")?;
+/// assert_eq!((error.kind(), error.cause()), (ErrorKind::Input, None));
+/// assert_eq!((error.file(), error.line(), error.column()), ("mp.litmus", 4, 9));
+/// assert_eq!(error.to_string(), format!("mp.litmus:4:9: {}", error.message()));
+/// assert_eq!((error.record().line, error.record().column), (4, 9));
 /// # Ok::<(), &str>(())
 /// ```
 #[derive(Debug, thiserror::Error)]
@@ -47,56 +49,26 @@ pub struct Error {
 
 impl Error {
     /// Returns its class.
-    ///
-    /// ```
-    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
-    /// assert_eq!(error.kind(), vk_litmus::ErrorKind::Input);
-    /// # Ok::<(), &str>(())
-    /// ```
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
     /// Returns the file or the name of the text.
-    ///
-    /// ```
-    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
-    /// assert_eq!(error.file(), "mp.litmus");
-    /// # Ok::<(), &str>(())
-    /// ```
     pub fn file(&self) -> &str {
         &self.first.file
     }
 
     /// Returns the line of the first mistake, from 1; 1 if it is about the whole input.
-    ///
-    /// ```
-    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
-    /// assert_eq!(error.line(), 1);
-    /// # Ok::<(), &str>(())
-    /// ```
     pub fn line(&self) -> u32 {
         self.first.line
     }
 
     /// Returns the column of the first mistake in characters, from 1; 1 if it is about the whole line.
-    ///
-    /// ```
-    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
-    /// assert!(error.column() >= 1);
-    /// # Ok::<(), &str>(())
-    /// ```
     pub fn column(&self) -> u32 {
         self.first.column
     }
 
     /// Returns the first mistake in words: what is wrong, and what was expected.
-    ///
-    /// ```
-    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
-    /// assert!(!error.message().contains("mp.litmus"));
-    /// # Ok::<(), &str>(())
-    /// ```
     pub fn message(&self) -> &str {
         let RejectedLine { error, file, .. } = &self.first;
         let without_file = error.strip_prefix(file.as_str()).and_then(|error| error.strip_prefix(": "));
@@ -104,12 +76,6 @@ impl Error {
     }
 
     /// Returns the record of the first mistake, as `check --format json` prints it.
-    ///
-    /// ```
-    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
-    /// assert_eq!(error.record().line, error.line());
-    /// # Ok::<(), &str>(())
-    /// ```
     pub fn record(&self) -> &RejectedLine {
         &self.first
     }
@@ -128,12 +94,6 @@ impl Error {
 
     /// Returns the cause in a few words, without names of the input, to count errors by; `None` if the error
     /// has no class below its kind.
-    ///
-    /// ```
-    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
-    /// assert_eq!(error.cause(), None);
-    /// # Ok::<(), &str>(())
-    /// ```
     pub fn cause(&self) -> Option<&'static str> {
         self.cause
     }
@@ -169,6 +129,13 @@ impl Error {
         Error { kind, ..self }
     }
 
+    /// Returns an error with every mistake; `error` if there is none.
+    fn with_mistakes(file: String, mistakes: Vec<RejectedLine>, error: String, failure: Failure) -> Error {
+        let mut mistakes = mistakes.into_iter();
+        let first = mistakes.next().unwrap_or(RejectedLine { file, error, line: 1, column: 1 });
+        Error { others: mistakes.collect(), ..Error::with_position(first, failure) }
+    }
+
     pub(super) fn with_position(first: RejectedLine, failure: Failure) -> Error {
         let kind = match failure {
             Failure::Input(_) => ErrorKind::Input,
@@ -195,18 +162,15 @@ impl From<RejectedSource> for Error {
 
 impl From<ParseErrors> for Error {
     fn from(errors: ParseErrors) -> Error {
-        let to_record = |message: litmus::error::Message| RejectedLine {
-            file: errors.source_name().to_owned(),
-            error: message.text,
-            line: message.line,
-            column: message.column,
+        let file = errors.source_name();
+        let to_record = |litmus::error::Message { text: error, line, column, .. }| RejectedLine {
+            file: file.to_owned(),
+            error,
+            line,
+            column,
         };
-        let mut mistakes = errors.messages().into_iter().map(to_record).collect::<Vec<_>>().into_iter();
-        let file = errors.source_name().to_owned();
-        let first = mistakes.next();
-        let first =
-            first.unwrap_or_else(|| RejectedLine { file, error: errors.to_string(), line: 1, column: 1 });
-        Error { others: mistakes.collect(), ..Error::with_position(first, Failure::input(errors)) }
+        let mistakes = errors.messages().into_iter().map(to_record).collect();
+        Error::with_mistakes(file.to_owned(), mistakes, errors.to_string(), Failure::input(errors))
     }
 }
 
@@ -218,12 +182,8 @@ impl From<CatErrors> for Error {
             line: error.span.line,
             column: error.span.column,
         };
-        let mut mistakes = errors.errors.iter().map(to_record).collect::<Vec<_>>().into_iter();
-        let file = errors.name.clone();
-        let first = mistakes.next();
-        let first =
-            first.unwrap_or_else(|| RejectedLine { file, error: errors.to_string(), line: 1, column: 1 });
-        Error { others: mistakes.collect(), ..Error::with_position(first, Failure::input(errors)) }
+        let mistakes = errors.errors.iter().map(to_record).collect();
+        Error::with_mistakes(errors.name.clone(), mistakes, errors.to_string(), Failure::input(errors))
     }
 }
 

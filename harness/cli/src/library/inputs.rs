@@ -22,6 +22,8 @@ use super::error::Error;
 ///     .push_constants(0, &16_u32.to_le_bytes())
 ///     .buffer(0, 1, vec![0; 256])
 ///     .named_buffer("particles", vec![0; 1024])
+///     .keep_contents()
+///     .assume("pc.stride >= pc.width")
 ///     .assertion("counter[0] == 4")?;
 /// # let _ = inputs;
 /// # Ok::<(), vk_litmus::Error>(())
@@ -107,12 +109,6 @@ impl ShaderInputs {
     }
 
     /// Sets the number of invocations in a subgroup [default: the workgroup].
-    ///
-    /// ```
-    /// # use vk_litmus::ShaderInputs;
-    /// let inputs = ShaderInputs::new().subgroup_size(32);
-    /// # let _ = inputs;
-    /// ```
     #[must_use]
     pub fn subgroup_size(mut self, invocations: u32) -> ShaderInputs {
         self.options.subgroup_size = Some(invocations);
@@ -120,12 +116,6 @@ impl ShaderInputs {
     }
 
     /// Sets a specialization constant by its `SpecId`: an integer, a boolean as 0 or 1, or the bits of a float.
-    ///
-    /// ```
-    /// # use vk_litmus::ShaderInputs;
-    /// let inputs = ShaderInputs::new().specialization(0, 64).specialization(1, 1.5_f32.to_bits().into());
-    /// # let _ = inputs;
-    /// ```
     #[must_use]
     pub fn specialization(mut self, id: u32, value: u64) -> ShaderInputs {
         self.options.specialization.insert(id, value);
@@ -133,12 +123,6 @@ impl ShaderInputs {
     }
 
     /// Sets push constants from an offset in bytes.
-    ///
-    /// ```
-    /// # use vk_litmus::ShaderInputs;
-    /// let inputs = ShaderInputs::new().push_constants(8, &16_u32.to_le_bytes());
-    /// # let _ = inputs;
-    /// ```
     #[must_use]
     pub fn push_constants(mut self, offset: u64, bytes: &[u8]) -> ShaderInputs {
         self.options.push.extend((offset..).zip(bytes.iter().copied()));
@@ -146,12 +130,6 @@ impl ShaderInputs {
     }
 
     /// Sets the initial contents of a buffer by set and binding; they are also its size.
-    ///
-    /// ```
-    /// # use vk_litmus::ShaderInputs;
-    /// let inputs = ShaderInputs::new().buffer(0, 1, vec![0; 256]);
-    /// # let _ = inputs;
-    /// ```
     #[must_use]
     pub fn buffer(mut self, set: u32, binding: u32, bytes: Vec<u8>) -> ShaderInputs {
         self.options.buffers.insert((set, binding), bytes);
@@ -159,12 +137,6 @@ impl ShaderInputs {
     }
 
     /// Sets the initial contents of a buffer by the name of its block or variable.
-    ///
-    /// ```
-    /// # use vk_litmus::ShaderInputs;
-    /// let inputs = ShaderInputs::new().named_buffer("particles", vec![0; 256]);
-    /// # let _ = inputs;
-    /// ```
     #[must_use]
     pub fn named_buffer(mut self, name: &str, bytes: Vec<u8>) -> ShaderInputs {
         self.options.named_buffers.insert(name.to_owned(), bytes);
@@ -172,12 +144,6 @@ impl ShaderInputs {
     }
 
     /// Adds the final contents of buffers to the answer: `line.contents`.
-    ///
-    /// ```
-    /// # use vk_litmus::ShaderInputs;
-    /// let inputs = ShaderInputs::new().grid([1, 1, 1]).keep_contents();
-    /// # let _ = inputs;
-    /// ```
     #[must_use]
     pub fn keep_contents(mut self) -> ShaderInputs {
         self.options.keep_final = true;
@@ -185,12 +151,6 @@ impl ShaderInputs {
     }
 
     /// Assumes a condition on the inputs, which a proof for every input needs.
-    ///
-    /// ```
-    /// # use vk_litmus::ShaderInputs;
-    /// let inputs = ShaderInputs::new().assume("pc.stride >= pc.width");
-    /// # let _ = inputs;
-    /// ```
     #[must_use]
     pub fn assume(mut self, condition: &str) -> ShaderInputs {
         self.options.conditions.push(condition.to_owned());

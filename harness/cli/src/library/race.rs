@@ -28,10 +28,16 @@ use super::test::LitmusTest;
 /// many. A finding is a proof for its inputs. `clean` holds for the scope in [`RaceLine::coverage`].
 ///
 /// ```
+/// use std::time::{Duration, Instant};
 /// use vk_litmus::wire::RaceVerdict;
 /// use vk_litmus::{CompileOptions, RaceDetector, ShaderInputs, ShaderModule};
 ///
-/// let detector = RaceDetector::new()?;
+/// let detector = RaceDetector::new()?
+///     .time_limit(Duration::from_secs(10))
+///     .model_time_limit(Duration::from_secs(1))
+///     .ends_at(Instant::now() + Duration::from_secs(60))
+///     .schedules(100)
+///     .seed(7);
 /// let inputs = ShaderInputs::new().grid([2, 1, 1]);
 /// for module in ShaderModule::load("../../ci/action/race.spvasm", &CompileOptions::new()) {
 ///     for answer in detector.find_races(&module?, &inputs) {
@@ -72,13 +78,6 @@ impl RaceDetector {
     ///
     /// # Errors
     /// If the shipped model `vulkan` cannot be loaded.
-    ///
-    /// ```
-    /// # use vk_litmus::RaceDetector;
-    /// let detector = RaceDetector::new()?;
-    /// # let _ = detector;
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     pub fn new() -> Result<RaceDetector, Error> {
         Ok(RaceDetector {
             model: AxiomaticModel::named("vulkan")?.chosen.model,
@@ -100,13 +99,6 @@ impl RaceDetector {
     /// limit in addition.
     ///
     /// The unit is processor time of the calling thread; four times as much elapsed time ends it as well.
-    ///
-    /// ```
-    /// # use vk_litmus::RaceDetector;
-    /// let detector = RaceDetector::new()?.time_limit(std::time::Duration::from_secs(10));
-    /// # let _ = detector;
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> RaceDetector {
         self.time_limit = limit;
@@ -114,13 +106,6 @@ impl RaceDetector {
     }
 
     /// Sets the limit for the model, which decides small grids that schedules do not decide [default: 3 s].
-    ///
-    /// ```
-    /// # use vk_litmus::RaceDetector;
-    /// let detector = RaceDetector::new()?.model_time_limit(std::time::Duration::from_secs(1));
-    /// # let _ = detector;
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     #[must_use]
     pub fn model_time_limit(mut self, limit: Duration) -> RaceDetector {
         self.model_time_limit = limit;
@@ -128,14 +113,6 @@ impl RaceDetector {
     }
 
     /// Sets the time at which every answer ends [default: none].
-    ///
-    /// ```
-    /// # use vk_litmus::RaceDetector;
-    /// # use std::time::{Duration, Instant};
-    /// let detector = RaceDetector::new()?.ends_at(Instant::now() + Duration::from_secs(60));
-    /// # let _ = detector;
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     #[must_use]
     pub fn ends_at(mut self, end: Instant) -> RaceDetector {
         self.ends = Some(end);
@@ -144,13 +121,6 @@ impl RaceDetector {
 
     /// Sets the number of schedules, which are all tried even after a finding [default: a few, more for small
     /// grids].
-    ///
-    /// ```
-    /// # use vk_litmus::RaceDetector;
-    /// let detector = RaceDetector::new()?.schedules(100);
-    /// # let _ = detector;
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     #[must_use]
     pub fn schedules(mut self, schedules: u64) -> RaceDetector {
         self.schedules = Some(schedules);
@@ -158,13 +128,6 @@ impl RaceDetector {
     }
 
     /// Sets the seed of the schedules [default: 0].
-    ///
-    /// ```
-    /// # use vk_litmus::RaceDetector;
-    /// let detector = RaceDetector::new()?.schedules(100).seed(7);
-    /// # let _ = detector;
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     #[must_use]
     pub fn seed(mut self, seed: u64) -> RaceDetector {
         self.seed = seed;

@@ -18,7 +18,13 @@ use super::error::{Error, ErrorKind};
 /// ```
 /// use vk_litmus::{CompileOptions, ErrorKind, ShaderModule};
 ///
-/// let options = CompileOptions::new().define("TILE", Some("16")).include("shaders/include").compiler("glslangValidator");
+/// let options = CompileOptions::new()
+///     .entry("main")
+///     .define("TILE", Some("16"))
+///     .include("shaders/include")
+///     .compiler("glslangValidator")
+///     .override_constant("tile", "16")
+///     .without_cache();
 /// // Without the compiler or the file, the error is one of the environment or of the input.
 /// let error = ShaderModule::load("missing.comp", &options).remove(0).err().ok_or("compiled")?;
 /// assert!(matches!(error.kind(), ErrorKind::Input | ErrorKind::Environment));
@@ -31,23 +37,11 @@ pub struct CompileOptions {
 
 impl CompileOptions {
     /// Creates options with no definitions and the first installed compiler.
-    ///
-    /// ```
-    /// # use vk_litmus::CompileOptions;
-    /// let options = CompileOptions::new();
-    /// # let _ = options;
-    /// ```
     pub fn new() -> CompileOptions {
         CompileOptions::default()
     }
 
     /// Compiles one entry point of languages that name it [default: every one].
-    ///
-    /// ```
-    /// # use vk_litmus::CompileOptions;
-    /// let options = CompileOptions::new().entry("CSMain");
-    /// # let _ = options;
-    /// ```
     #[must_use]
     pub fn entry(mut self, name: &str) -> CompileOptions {
         self.compilation.entry = Some(name.to_owned());
@@ -55,12 +49,6 @@ impl CompileOptions {
     }
 
     /// Adds a preprocessor definition.
-    ///
-    /// ```
-    /// # use vk_litmus::CompileOptions;
-    /// let options = CompileOptions::new().define("TILE", Some("16")).define("FAST", None);
-    /// # let _ = options;
-    /// ```
     #[must_use]
     pub fn define(mut self, name: &str, value: Option<&str>) -> CompileOptions {
         let value = value.map_or(String::new(), |value| format!("={value}"));
@@ -69,12 +57,6 @@ impl CompileOptions {
     }
 
     /// Adds a folder of include files; the folder of the source is always searched.
-    ///
-    /// ```
-    /// # use vk_litmus::CompileOptions;
-    /// let options = CompileOptions::new().include("shaders/include");
-    /// # let _ = options;
-    /// ```
     #[must_use]
     pub fn include(mut self, folder: impl Into<PathBuf>) -> CompileOptions {
         self.compilation.includes.push(folder.into());
@@ -82,12 +64,6 @@ impl CompileOptions {
     }
 
     /// Sets the compiler by its program name, such as `glslangValidator`, `dxc`, `slangc` or `naga`.
-    ///
-    /// ```
-    /// # use vk_litmus::CompileOptions;
-    /// let options = CompileOptions::new().compiler("dxc");
-    /// # let _ = options;
-    /// ```
     #[must_use]
     pub fn compiler(mut self, program: &str) -> CompileOptions {
         self.compilation.compiler = Some(program.to_owned());
@@ -95,12 +71,6 @@ impl CompileOptions {
     }
 
     /// Sets a pipeline-overridable constant of WGSL by name or number.
-    ///
-    /// ```
-    /// # use vk_litmus::CompileOptions;
-    /// let options = CompileOptions::new().override_constant("tile", "16");
-    /// # let _ = options;
-    /// ```
     #[must_use]
     pub fn override_constant(mut self, name: &str, value: &str) -> CompileOptions {
         self.compilation.overrides.push((name.to_owned(), value.to_owned()));
@@ -108,12 +78,6 @@ impl CompileOptions {
     }
 
     /// Compiles each time, instead of using a stored module of the same source and flags.
-    ///
-    /// ```
-    /// # use vk_litmus::CompileOptions;
-    /// let options = CompileOptions::new().without_cache();
-    /// # let _ = options;
-    /// ```
     #[must_use]
     pub fn without_cache(mut self) -> CompileOptions {
         self.compilation.is_uncached = true;

@@ -44,23 +44,11 @@ impl Default for SimulatedGpu {
 
 impl SimulatedGpu {
     /// Creates a sound machine that runs 10,000 instances of each test with the seed 0.
-    ///
-    /// ```
-    /// # use vk_litmus::SimulatedGpu;
-    /// let gpu = SimulatedGpu::new();
-    /// # let _ = gpu;
-    /// ```
     pub fn new() -> SimulatedGpu {
         SimulatedGpu { fault: None, instances: 10_000, seed: 0 }
     }
 
     /// Injects a fault by its name.
-    ///
-    /// ```
-    /// # use vk_litmus::SimulatedGpu;
-    /// let gpu = SimulatedGpu::new().fault("release-does-not-drain-stores");
-    /// # let _ = gpu;
-    /// ```
     #[must_use]
     pub fn fault(mut self, name: &str) -> SimulatedGpu {
         self.fault = Some(name.to_owned());
@@ -68,12 +56,6 @@ impl SimulatedGpu {
     }
 
     /// Sets the number of instances of a test; the last dispatch may add a few.
-    ///
-    /// ```
-    /// # use vk_litmus::SimulatedGpu;
-    /// let gpu = SimulatedGpu::new().instances(1_000_000);
-    /// # let _ = gpu;
-    /// ```
     #[must_use]
     pub fn instances(mut self, instances: u64) -> SimulatedGpu {
         self.instances = instances.max(1);
@@ -81,12 +63,6 @@ impl SimulatedGpu {
     }
 
     /// Sets the seed of all random choices.
-    ///
-    /// ```
-    /// # use vk_litmus::SimulatedGpu;
-    /// let gpu = SimulatedGpu::new().seed(7);
-    /// # let _ = gpu;
-    /// ```
     #[must_use]
     pub fn seed(mut self, seed: u64) -> SimulatedGpu {
         self.seed = seed;
