@@ -50,6 +50,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
             findings.extend(code::unsafe_outside_device(file));
             findings.extend(code::ignored_tests(file));
             findings.extend(code::parsed_sentences(file));
+            findings.extend(code::parsed_names(file));
         }
     }
     findings.extend(code::forgotten_tests(files));

@@ -541,8 +541,25 @@ fn features_of(capability: Capability) -> Option<&'static [Feature]> {
 
 /// Returns true for capabilities of subgroup operations or sizes.
 fn is_subgroup_capability(capability: Capability) -> bool {
-    let name = format!("{capability:?}");
-    name.starts_with("Group") || name.starts_with("Subgroup")
+    matches!(
+        capability,
+        Capability::Groups
+            | Capability::GroupNonUniform
+            | Capability::GroupNonUniformVote
+            | Capability::GroupNonUniformArithmetic
+            | Capability::GroupNonUniformBallot
+            | Capability::GroupNonUniformShuffle
+            | Capability::GroupNonUniformShuffleRelative
+            | Capability::GroupNonUniformClustered
+            | Capability::GroupNonUniformQuad
+            | Capability::GroupNonUniformPartitionedEXT
+            | Capability::GroupNonUniformRotateKHR
+            | Capability::GroupUniformArithmeticKHR
+            | Capability::SubgroupBallotKHR
+            | Capability::SubgroupVoteKHR
+            | Capability::SubgroupDispatch
+            | Capability::SubgroupShuffleINTEL
+    )
 }
 
 /// Returns true if a module declares a capability of subgroup operations or sizes, or has barriers or scopes of subgroups.

@@ -54,8 +54,11 @@ pub fn resolve_names(module: &SpirvModule, options: &AnalysisOptions) -> Result<
     }
     let find = |what: &str, name: &String| {
         names.get(name).copied().ok_or_else(|| {
-            let known: Vec<&str> =
-                names.keys().map(String::as_str).filter(|name| !name.starts_with('%')).collect();
+            let variables = module.variables.iter().filter(|(id, _)| module.descriptor_of(**id).is_some());
+            let known: BTreeSet<&str> = variables
+                .filter_map(|(id, variable)| module.source_name_of_variable(*id, variable.ty))
+                .collect();
+            let known = Vec::from_iter(known);
             let what =
                 format!("{what} `{name}`, which the kernel does not have (it has {})", known.join(", "));
             Refusal::from(Problem::Input(format!("unusable input: {what}")))
@@ -102,7 +105,8 @@ fn resolve_constants(module: &SpirvModule, options: &mut AnalysisOptions) -> Res
         numbers.map(|(id, number)| (module.display_name(id), (id, number))).collect();
     for (name, text) in std::mem::take(&mut options.named_constants) {
         let Some((id, number)) = by_name.get(&name) else {
-            let known: Vec<String> = by_name.keys().filter(|name| !name.starts_with('%')).cloned().collect();
+            let known = by_name.iter().filter(|(_, (id, _))| module.source_name(*id).is_some());
+            let known: Vec<String> = known.map(|(name, _)| name.clone()).collect();
             let what = format!("specialization constant `{name}`, which the kernel does not have");
             return Err(unusable(format!("{what} ({})", list_of_known(&known))));
         };

@@ -331,8 +331,8 @@ pub fn constant_name(module: &SpirvModule, number: u32) -> String {
     let is_of = |place: ArgumentPlace| place == ArgumentPlace::Workgroup(number);
     let argument = module.kernel_arguments.iter().find(|argument| is_of(argument.place));
     let decorated = module.decorations.iter().filter(|(_, own)| own.specialization == Some(number));
-    let named = || decorated.map(|(result, _)| module.display_name(*result)).min();
-    let declared = || named().filter(|name| !name.starts_with('%')).unwrap_or(format!("spec[{number}]"));
+    let named = || decorated.filter_map(|(result, _)| module.source_name(*result)).min();
+    let declared = || named().map_or_else(|| format!("spec[{number}]"), str::to_owned);
     argument.map_or_else(declared, |argument| format!("elements of {}", argument.name))
 }
 

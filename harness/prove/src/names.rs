@@ -94,9 +94,9 @@ pub(crate) fn symbol_name(summary: &Summary<'_>, id: TermId) -> Option<String> {
     match *summary.terms.kind_of(id)? {
         FunctionKind::GroupCount(axis) => Some(format!("groups.{}", ["x", "y", "z"][axis.min(2)])),
         FunctionKind::Specialization(id) => {
-            let (module, name) = (summary.module, summary.module.display_name(id));
-            let number = module.decorations_of(id).specialization.filter(|_| name.starts_with('%'));
-            Some(number.map_or(name, |number| format!("spec[{number}]")))
+            let number = summary.module.decorations_of(id).specialization;
+            let number = number.filter(|_| summary.module.source_name(id).is_none());
+            Some(number.map_or_else(|| summary.module.display_name(id), |number| format!("spec[{number}]")))
         }
         FunctionKind::BufferElements(variable) => {
             Some(format!("{}.length()", variable_name(summary.module, variable)))
@@ -157,8 +157,8 @@ pub(crate) fn wrap_text(summary: &Summary<'_>, id: TermId) -> String {
 
 /// Returns the name of a variable, or of its block.
 pub(crate) fn variable_name(module: &SpirvModule, id: u32) -> String {
-    let name = module.variable_name(id, module.variables.get(&id).map_or(0, |variable| variable.ty));
-    if name.starts_with('%') { module.place_name(id) } else { name }
+    let ty = module.variables.get(&id).map_or(0, |variable| variable.ty);
+    module.source_name_of_variable(id, ty).map_or_else(|| module.place_name(id), str::to_owned)
 }
 
 /// Returns the text of a term.

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use rspirv::spirv::{MemoryAccess, MemorySemantics, Op};
+use spirv_reader::SpirvOperation;
 
 use crate::fault::Fault;
 use crate::instruction::{LocatedInstruction, new_instruction};
@@ -37,7 +38,7 @@ pub(crate) fn miscompile_call(
     mut fresh_id: impl FnMut() -> u32,
 ) -> Vec<LocatedInstruction> {
     let is_split = fault == Fault::AtomicSplitInCalls && own.op == Op::AtomicIAdd;
-    let is_relaxed = fault == Fault::SemanticsLostInCalls && is_atomic(own) || is_split;
+    let is_relaxed = fault == Fault::SemanticsLostInCalls && is_atomic(own, module) || is_split;
     if is_relaxed
         && let Some(semantics) = own.operands.get_mut(2)
         && let Some((ty, _)) = module.constants.get(semantics).copied()
@@ -217,7 +218,7 @@ impl FaultyCompiler<'_, '_> {
         let orders = order | MemorySemantics::ACQUIRE_RELEASE;
         let word = own.operands.get(2).and_then(|id| self.module.constants.get(id));
         matches!(own.op, Op::ControlBarrier | Op::MemoryBarrier)
-            || is_atomic(own) && word.is_some_and(|(_, word)| *word as u32 & orders.bits() != 0)
+            || is_atomic(own, self.module) && word.is_some_and(|(_, word)| *word as u32 & orders.bits() != 0)
     }
 }
 
@@ -242,8 +243,8 @@ fn rename_operands(own: &mut LocatedInstruction, names: &HashMap<u32, u32>) {
     }
 }
 
-fn is_atomic(own: &LocatedInstruction) -> bool {
-    format!("{:?}", own.op).starts_with("Atomic")
+fn is_atomic(own: &LocatedInstruction, module: &LoadedModule<'_>) -> bool {
+    matches!(module.decode_instruction(own), Ok(SpirvOperation::Atomic(_)))
 }
 
 fn is_end(own: &LocatedInstruction) -> bool {

@@ -734,7 +734,7 @@ impl SpirvModule {
                 SpirvType::Pointer { class: self.effective_class(class), pointee: operand(1)? }
             }
             Op::TypeFunction => SpirvType::Function { result: operand(0)? },
-            _ if format!("{op:?}").starts_with("Type") => SpirvType::Handle(op),
+            _ if crate::opcode::declares_type(op) => SpirvType::Handle(op),
             _ => return Ok(None),
         }))
     }
@@ -852,18 +852,29 @@ impl SpirvModule {
         self.names.get(&id).is_none_or(String::is_empty)
     }
 
+    /// Returns the name of an id in the source; the numbers that assemblers write as names are none.
+    pub fn source_name(&self, id: u32) -> Option<&str> {
+        let name = self.names.get(&id)?;
+        let first = name.chars().next()?;
+        (!first.is_ascii_digit() && first != '%').then_some(name)
+    }
+
+    /// Returns the source name of a variable of type `ty`, or that of its block.
+    pub fn source_name_of_variable(&self, id: u32, ty: u32) -> Option<&str> {
+        self.source_name(id).or_else(|| self.source_name(ty))
+    }
+
     pub fn display_name(&self, id: u32) -> String {
-        match self.names.get(&id).filter(|name| !name.is_empty()) {
-            Some(name) if name.starts_with(|c: char| c.is_ascii_digit()) => format!("%{name}"),
-            Some(name) => name.clone(),
-            None => format!("%{id}"),
-        }
+        let number = || match self.names.get(&id).map(|name| name.trim_start_matches('%')) {
+            None | Some("") => format!("%{id}"),
+            Some(number) => format!("%{number}"),
+        };
+        self.source_name(id).map_or_else(number, str::to_owned)
     }
 
     /// Returns the display name of a variable of type `ty`; an unnamed block is called by its type.
     pub fn variable_name(&self, id: u32, ty: u32) -> String {
-        let [own, block] = [id, ty].map(|id| self.display_name(id));
-        if own.starts_with('%') && !block.starts_with('%') { block } else { own }
+        self.source_name_of_variable(id, ty).map_or_else(|| self.display_name(id), str::to_owned)
     }
 
     /// Returns the place of a variable as a name, if the module has none: `push`, or `buffer.` with set and binding.

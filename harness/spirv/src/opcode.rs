@@ -9,7 +9,7 @@ use rspirv::spirv::{MemoryAccess, Op};
 #[derive(Clone, Copy, Debug)]
 pub struct InstructionForm {
     pub op: Op,
-    /// Including the `Op` prefix.
+    /// Without the `Op` prefix.
     pub name: &'static str,
     pub has_type: bool,
     pub has_result: bool,
@@ -47,6 +47,11 @@ pub fn by_name(name: &str) -> Option<InstructionForm> {
     let known = tables().by_name.get(name).copied();
     // Split barriers have two names with the same number.
     known.or_else(|| tables().by_name.get(format!("{}INTEL", name.strip_suffix("EXT")?).as_str()).copied())
+}
+
+/// Returns true for the instructions that declare a type.
+pub(crate) fn declares_type(op: Op) -> bool {
+    by_number(op as u16).is_some_and(|form| form.name.starts_with("Type"))
 }
 
 pub fn by_number(number: u16) -> Option<InstructionForm> {

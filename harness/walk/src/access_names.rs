@@ -3,6 +3,7 @@
 use spirv_reader::{SpirvOperation, SpirvType, is_synthetic_name};
 
 use entry_point::accessed_variable::accessed_variable;
+use entry_point::layout::is_descriptor_array;
 
 use super::state::{Interpreter, InvocationCtx};
 use super::value::{ConcretePointer, ConcreteValue};
@@ -41,8 +42,9 @@ impl Interpreter<'_> {
             let at = if offset < 0 { "before byte 0 or".to_owned() } else { format!("at byte {offset},") };
             return (format!("{what} of `{name}` {at} beyond any buffer"), name);
         }
-        let element = if named && offset > 0 { self.element_name(ctx, pointer, pointer.offset) } else { own };
-        let element = if element.contains('[') { format!(": `{element}`") } else { String::new() };
+        let element = (named && offset > 0).then(|| self.element_name(ctx, pointer, pointer.offset));
+        let element = element.filter(|element| *element != own);
+        let element = element.map_or(String::new(), |element| format!(": `{element}`"));
         (format!("{what} at byte {offset} of `{name}`, which has {bytes}{element}"), name)
     }
 
@@ -108,11 +110,14 @@ impl Interpreter<'_> {
         let binding =
             |id: u32| program.module.decorations.get(&id).and_then(|of| Some((of.set, of.binding?)));
         let other = accessed_variable(program.module, place).filter(|other| *other != variable);
+        let type_of = |id: u32| program.module.variables.get(&id).map_or(0, |variable| variable.ty);
         if let Some(other) = other.filter(|other| {
-            binding(*other).is_some() && binding(*other) == binding(variable) && !name.contains('[')
+            binding(*other).is_some()
+                && binding(*other) == binding(variable)
+                && !is_descriptor_array(program.module, variable, type_of(variable))
         }) {
             variable = other;
-            let ty = program.module.variables.get(&other).map_or(0, |variable| variable.ty);
+            let ty = type_of(other);
             name = program.module.variable_name(other, ty);
         }
         let Some(mut ty) = program.module.variables.get(&variable).map(|variable| variable.ty) else {

@@ -183,16 +183,15 @@ impl Interpreter<'_> {
             _ => false,
         };
         if program.register_variables.contains_key(&id) {
-            let name = program.module.display_name(id);
-            let is_named = writes && !name.starts_with('%') && !is_synthetic_name(&name);
-            return is_named.then_some(Accessed::Register { name, variable: id });
+            let name = program.module.source_name(id).filter(|name| writes && !is_synthetic_name(name))?;
+            return Some(Accessed::Register { name: name.to_owned(), variable: id });
         }
         let pointer = self.pointer_of_id(ctx, id).ok().filter(|pointer| pointer.object != NULL_OBJECT)?;
         let object = self.object_mut(ctx, pointer.object)?;
         let (class, variable) = (object.class, object.variable);
         if pointer.object & PRIVATE_TAG != 0 {
-            let name = program.module.display_name(variable);
-            return (writes && !name.starts_with('%')).then_some(Accessed::Private { name, pointer });
+            let name = program.module.source_name(variable).filter(|_| writes)?;
+            return Some(Accessed::Private { name: name.to_owned(), pointer });
         }
         let element = self.element_name(ctx, &pointer, pointer.offset);
         // Memory that nothing writes has no class.
@@ -258,14 +257,17 @@ impl Interpreter<'_> {
         let frame = ctx.workgroup.invocations[ctx.index].frames.last()?;
         let function = program.functions.get(frame.function)?;
         let inst = function.code.get(site.checked_sub(function.first_site)? as usize)?;
-        let name = program.module.names.get(&inst.raw.result).filter(|name| !is_synthetic_name(name))?;
+        let name = program.module.source_name(inst.raw.result).filter(|name| !is_synthetic_name(name))?;
         let is_number =
             program.number_layout(inst.raw.ty).is_some_and(|(kind, ..)| kind != ScalarKind::Address);
-        if !is_number || name.starts_with(|first: char| first.is_ascii_digit()) {
+        if !is_number {
             return None;
         }
         let value = self.value_of_id(ctx, inst.raw.result).ok()?;
-        Some(TraceEffectRecord::Variable { name: name.clone(), value: self.value_text(&value, inst.raw.ty) })
+        Some(TraceEffectRecord::Variable {
+            name: name.to_owned(),
+            value: self.value_text(&value, inst.raw.ty),
+        })
     }
 }
 

@@ -94,6 +94,27 @@ pub fn parsed_sentences(file: &SourceFile) -> Vec<Finding> {
     .collect()
 }
 
+/// Rejects code that reads the display name of an id or the text of a value back.
+pub fn parsed_names(file: &SourceFile) -> Vec<Finding> {
+    let is_product = file.path.starts_with("harness/") && file.path.contains("/src/");
+    // The readers of assembly read names that a file has.
+    if !is_product || file.path.contains("/src/text") {
+        return Vec::new();
+    }
+    let readers = ["starts_with", "contains", "strip_prefix"];
+    let is_bad = |line: &str| {
+        readers.iter().any(|reader| {
+            let of_id = ["'%'", "\"%\""].iter().any(|id| line.contains(&format!(".{reader}({id})")));
+            of_id || line.contains("?}\"") && line.contains(&format!(").{reader}("))
+        })
+    };
+    let message = "no code reads a name back: use `SpirvModule::source_name` or the value itself";
+    let lines = file.text.lines().enumerate().filter(|(_, line)| is_bad(line));
+    lines
+        .map(|(index, _)| Finding { file: file.path.clone(), line: index + 1, message: message.to_owned() })
+        .collect()
+}
+
 /// The start of the sentence in ARCHITECTURE.md that lists the pure crates in backticks.
 const PURE_START: &str = "- **`litmus`";
 const PURE_END: &str = "are pure**";

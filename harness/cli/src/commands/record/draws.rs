@@ -131,9 +131,8 @@ fn known_shader<'k>(
 fn read_shader(path: &Path, entry: &str) -> Option<KnownShader> {
     let module = inputs::read_bound_module(&std::fs::read(path).ok()?, &AnalysisOptions::default()).ok()?;
     let name = |(id, variable): (&u32, &GlobalVariable)| {
-        let name = module.variable_name(*id, variable.ty);
-        // Objects without a name have a number here.
-        (!name.starts_with('%')).then_some((module.descriptor_of(*id)?, name))
+        let name = module.source_name_of_variable(*id, variable.ty)?;
+        Some((module.descriptor_of(*id)?, name.to_owned()))
     };
     let names = module.variables.iter().filter_map(name).collect();
     Some(KnownShader { accesses: entry_accesses(&module, entry)?, names })
