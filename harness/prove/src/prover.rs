@@ -11,7 +11,7 @@ use vocabulary::{Scope, StorageClass};
 
 use crate::decide::{Decision, Products, Question, SMALL_INPUTS, SmallInputs, TermModel, decide};
 use crate::execute::{Access, Barrier, Location, Strength, Summary};
-use crate::intervals::{Crossing, Interval, Visit, intervals, pair_strength};
+use crate::intervals::{Crossing, Interval, Visit, intervals};
 use crate::names::variable_name;
 use crate::radix::radix_facts;
 use crate::refusal::{Unproved, UnprovedReason};
@@ -332,7 +332,8 @@ impl<'m> Prover<'m> {
                     let now = self.terms().apply(function, &[]);
                     conjuncts.push(self.terms().binary(Operator::Less, now, later[&function]));
                 }
-                let (execution, spots) = (vec![distinct], [(line, place); 2]);
+                // Conditions under which no invocation reaches the barrier, or continues the loop, would hide it.
+                let (execution, spots) = (vec![distinct, condition, history], [(line, place); 2]);
                 let reason = UnprovedReason::DivergentBarrier;
                 let mut inexact = Vec::new();
                 for is_second in [false, true] {
@@ -435,7 +436,7 @@ impl<'m> Prover<'m> {
                 if self.may_conflict(a, b, PairKind::SameWorkgroup)
                     && self.terms().constant_of(distinct) != Some(0)
                 {
-                    let key = (a.class, pair_strength(a, b));
+                    let key = (a.class, a.strength.min(b.strength));
                     let (graph, barriers) = (&self.summary.graph, &self.summary.barriers);
                     let all =
                         known.entry(key).or_insert_with(|| intervals(graph, barriers, key.0, key.1)).clone();
@@ -871,11 +872,11 @@ impl<'m> Prover<'m> {
             }
         }
         let mut answer = first;
-        if has_products {
+        if has_products || matches!(answer, Decision::Unknown) {
             // A counterexample with small inputs is the cheapest.
             answer = match self.find_small(&conjuncts, &known, SMALL_INPUTS[1]) {
                 Some(model) => Decision::Possible(model),
-                None if matches!(answer, Decision::Possible(_)) => answer,
+                None if !has_products || matches!(answer, Decision::Possible(_)) => answer,
                 None => self.decide(&conjuncts, Products::Exact, &known, STEPS_OF_PRODUCTS),
             };
         }
