@@ -486,20 +486,7 @@ impl<'m> Executor<'m> {
             Some((_, facts)) if edges.len() > 1 && !leaves_loop => facts,
             _ => self.terms().any(&facts),
         };
-        let mut state = (*first.state).clone();
-        if edges.len() > 1 {
-            let conditions = self.distinguishing_conditions(edges);
-            let mut joined = State::new();
-            for key in state.keys().copied().collect::<Vec<_>>() {
-                let values: Option<Vec<Value>> =
-                    edges.iter().map(|edge| edge.state.get(&key).cloned()).collect();
-                // A variable that some path lacks is out of scope.
-                if let Some(values) = values {
-                    joined.insert(key, self.join_values(&conditions, &values));
-                }
-            }
-            state = joined;
-        }
+        let state = if edges.len() > 1 { self.join_states(edges) } else { (*first.state).clone() };
         (reach, joined_facts, state)
     }
 
@@ -647,7 +634,7 @@ impl<'m> Executor<'m> {
         let truth = self.terms().truth(true);
         let mut continues = self.terms().truth(false);
         if !back.is_empty() {
-            let after = self.join_back_edges(&back);
+            let after = self.join_states(&back);
             for (key, id, first, initial) in places {
                 let value = match key {
                     Some(key) => after.get(&key).cloned().unwrap_or(Value::Opaque),
@@ -689,13 +676,15 @@ impl<'m> Executor<'m> {
         Ok(())
     }
 
-    fn join_back_edges(&mut self, edges: &[Edge]) -> State {
+    /// Joins the states of edges. A variable that some path lacks is out of scope.
+    fn join_states(&mut self, edges: &[Edge]) -> State {
         let conditions = self.distinguishing_conditions(edges);
         let mut joined = State::new();
-        for (key, first) in edges[0].state.iter() {
+        for key in edges[0].state.keys() {
             let values: Option<Vec<Value>> = edges.iter().map(|edge| edge.state.get(key).cloned()).collect();
-            let value = values.map_or_else(|| first.clone(), |values| self.join_values(&conditions, &values));
-            joined.insert(*key, value);
+            if let Some(values) = values {
+                joined.insert(*key, self.join_values(&conditions, &values));
+            }
         }
         joined
     }

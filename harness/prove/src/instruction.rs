@@ -302,28 +302,17 @@ impl Executor<'_> {
 
     /// Returns the number of scalars of a type; `None` if it is not finite.
     fn scalar_count(&self, ty: u32, depth: u32) -> Option<usize> {
-        if depth > 16 {
-            return None;
-        }
-        let inner = |ty: u32| self.scalar_count(ty, depth + 1);
-        match self.summary.module.types.get(&ty)? {
-            SpirvType::Vector { element, count } => inner(*element)?.checked_mul(*count as usize),
-            SpirvType::Matrix { column, count } => inner(*column)?.checked_mul(*count as usize),
-            SpirvType::Array { element, length } => {
-                let length = self.summary.specialized.array_length(*length).ok()?;
-                inner(*element)?.checked_mul(usize::try_from(length).ok()?)
+        let (module, specialized) = (self.summary.module, self.summary.specialized);
+        let inner = |index: usize| {
+            let part = specialized.part_of(ty, index as u64).ok().filter(|_| depth < 16)?;
+            self.scalar_count(part.ty, depth + 1)
+        };
+        match (module.types.get(&ty)?, specialized.part_count(ty).ok()?) {
+            (SpirvType::Struct { .. }, count) => {
+                (0..count).try_fold(0_usize, |all, index| all.checked_add(inner(index)?))
             }
-            SpirvType::Struct { members } => {
-                members.iter().try_fold(0_usize, |all, member| all.checked_add(inner(*member)?))
-            }
-            SpirvType::RuntimeArray { .. } => None,
-            SpirvType::Void
-            | SpirvType::Bool
-            | SpirvType::Integer { .. }
-            | SpirvType::Float { .. }
-            | SpirvType::Pointer { .. }
-            | SpirvType::Function { .. }
-            | SpirvType::Handle(_) => Some(1),
+            (_, 0) => Some(1),
+            (_, count) => inner(0)?.checked_mul(count),
         }
     }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use vocabulary::{Scope, StorageClass};
 
-use crate::execute::{Access, Barrier, Strength};
+use crate::execute::{Barrier, Strength};
 use crate::graph::Graph;
 
 /// The iteration of a loop around a barrier at which an access after it is executed.
@@ -156,9 +156,4 @@ fn skipped_barriers(
             && !graph.comes_before(node, *barrier)
     };
     cuts.iter().copied().filter(is_skipped).collect()
-}
-
-/// Returns the strength of the order between two accesses.
-pub(crate) fn pair_strength(a: &Access, b: &Access) -> Strength {
-    a.strength.min(b.strength)
 }
