@@ -3,7 +3,7 @@
 //! A coverage-guided search: each trial walks the kernel once ([`walk::run_trial`]), with a taint bit
 //! for each assumed input. The branches that an input decides, and the numbers that it is compared with, give
 //! the next candidates. A candidate stays if it reaches further blocks. Then inputs of suspicious findings are
-//! varied: a race that a stride of 0 makes is none of the shader.
+//! varied: a race that a stride of 0 makes is none of the shader, but leaves the answer open unless a proof excludes it.
 //!
 //! The search ([`search`]) is deterministic. It may miss values that reach a block; the answer then names the inputs.
 
@@ -89,7 +89,7 @@ pub struct InputChoice {
     due_to_bounds: BTreeMap<FindingKey, Vec<usize>>,
     /// A race that needs extents which differ, or a distance other than zero.
     by_other_values: Option<RaceOfValues>,
-    /// A race of a small number with large ones, which conditions of a proof may exclude.
+    /// A race of other numbers, such as a small one with large ones, which conditions of a proof may exclude.
     by_small_share: Option<RaceOfValues>,
     /// True if the deadline ended the search.
     pub(crate) is_cut_off: bool,
@@ -625,6 +625,8 @@ fn search_inputs(
         (false, false) => launches.extend_choices(&mut all),
     };
     all.iter().for_each(|base| search.try_growing_strides(*base));
+    all.extend(search.find_declared_race(&all));
+    let by_small_share = by_small_share.or_else(|| search.race_of_rejected_numbers(&all));
     let choice = search.into_choice(&all, is_unchanged);
     Ok(InputChoice {
         launch: LaunchChoice { found, ..choice.launch },

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::RaceOfValues;
 use super::search::{Candidate, InputSearch, set_scalar};
+use super::{RaceOfValues, is_declared};
 use entry_point::FindingKind;
 use entry_point::input_place::{AssumedInput, InputKind, InputPlace};
 use spirv_reader::{SpirvConstant, SpirvModule};
@@ -207,6 +207,43 @@ impl InputSearch<'_> {
             return Some(self.race_of_trial(at, race.inputs.clone(), race.without_inputs()));
         }
         None
+    }
+
+    /// Returns the last trial with a race that no trial of `others` has, if the declared specialization constants alone
+    /// give its places.
+    pub(super) fn find_declared_race(&self, others: &[usize]) -> Option<usize> {
+        self.races_of_trials(others)
+            .find(|(at, race)| race.inputs.iter().all(|input| is_declared(&self.trials[*at].0, *input)))
+            .map(|(at, _)| at)
+    }
+
+    /// Returns a race that no trial of `others` has, at places that numbers give.
+    ///
+    /// These numbers were tried and not chosen, because such a race may be one of strides that overlap.
+    pub(super) fn race_of_rejected_numbers(&self, others: &[usize]) -> Option<RaceOfValues> {
+        let (at, race) = self.races_of_trials(others).find(|(at, race)| {
+            let input = |input: &usize| self.trials[*at].0.assumed.get(*input);
+            race.inputs.iter().all(|at| input(at).is_some_and(AssumedInput::is_number))
+        })?;
+        Some(self.race_of_trial(at, race.inputs.clone(), race.without_inputs()))
+    }
+
+    /// Returns the races at places that inputs give, of complete trials, that no trial of `others` has; those of the last
+    /// trial come first.
+    fn races_of_trials<'s>(
+        &'s self,
+        others: &'s [usize],
+    ) -> impl Iterator<Item = (usize, &'s GridFinding)> + 's {
+        let is_known = |key: &FindingKey| others.iter().any(|at| self.trials[*at].1.has_finding_like(key));
+        let complete = (0..self.trials.len())
+            .rev()
+            .filter(|at| self.trials[*at].1.is_complete && self.is_conventional(*at));
+        complete.flat_map(move |at| {
+            let findings = self.trials[at].1.findings.iter();
+            findings
+                .filter(move |(key, race)| key.0.is_race() && !race.inputs.is_empty() && !is_known(key))
+                .map(move |(_, race)| (at, race))
+        })
     }
 
     /// Returns the first integers of a trial that decide branches and that `keep` accepts.

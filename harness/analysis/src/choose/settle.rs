@@ -59,7 +59,12 @@ impl InputSearch<'_> {
     /// An application gives strides of elements, rows and planes with which these do not overlap. Equal ones, or ones that
     /// are changed one at a time, leave a race.
     pub(super) fn try_growing_strides(&mut self, base: usize) {
-        let (options, trial) = self.trials[base].clone();
+        let (mut options, mut trial) = self.trials[base].clone();
+        // Accesses beyond a buffer race with none: the walk of the choice grows the buffers.
+        if trial.drops_accesses() {
+            let Some(at) = self.try_with_sizes(options) else { return };
+            (options, trial) = self.trials[at].clone();
+        }
         let trial_inputs = options.assumed.clone();
         let races = trial.findings.iter().filter(|(key, _)| key.0 == FindingKind::Race);
         let mut races: BTreeMap<FindingKey, BTreeSet<usize>> =

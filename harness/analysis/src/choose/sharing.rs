@@ -99,7 +99,7 @@ impl InputSearch<'_> {
                         let below =
                             |most: u64| compared.and_then(|all| all.range(..most).next_back().copied());
                         let fewer = match by_positions {
-                            true => number.and_then(|number| below(number.min(invocations))),
+                            true => number.and_then(|_| below(invocations)),
                             false => number.map(|number| number - 1),
                         };
                         let fewer = fewer.filter(|fewer| *fewer > 0);

@@ -1,23 +1,21 @@
 // expect: divergent barrier
 // args:
-// A count that is not a multiple of the workgroup ends some invocations before the barrier of the loop.
+// The count that reaches the branch is larger than the grid; one of a position ends invocations before the barrier.
 #version 450
-layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const int TILE = 1024;
-layout(std430, binding = 0) buffer Bodies { uvec4 bodies[]; };
-layout(binding = 1) uniform Parameters { int count; };
-shared uvec4 tile[TILE];
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) buffer Bodies { uint bodies[]; };
+layout(push_constant) uniform Parameters { uint count; };
+shared uint tile[64];
 void main() {
-    uint index = gl_GlobalInvocationID.x;
-    if (index >= count) return;
-    uvec4 force = uvec4(0u);
-    for (int first = 0; first < count; first += TILE) {
-        uint other = first + gl_LocalInvocationID.x;
-        if (other < count) tile[gl_LocalInvocationID.x] = bodies[2u * other];
-        else tile[gl_LocalInvocationID.x] = uvec4(0u);
+    uint index = gl_GlobalInvocationID.x, local = gl_LocalInvocationID.x;
+    if (count < 64u || index >= count) return;
+    uint force = 0u;
+    if (count > 1000u) bodies[4095u - index] = 0u;
+    for (uint first = 0u; first < count; first += 64u) {
+        tile[local] = bodies[2u * (first + local)];
         barrier();
-        for (int j = 0; j < gl_WorkGroupSize.x; j++) force += tile[j] - bodies[2u * index];
+        force += tile[63u - local];
         barrier();
     }
-    bodies[2u * index + 1u] += force;
+    bodies[8192u + index] = force;
 }
