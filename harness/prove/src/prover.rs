@@ -854,6 +854,7 @@ impl<'m> Prover<'m> {
             .iter()
             .map(|(_, source)| *source)
             .filter(|source| !self.exact.contains(source))
+            .filter(|source| !is_difference_in_loop(&self.summary.terms, *source))
             .collect();
         if !query.inexact.is_empty() && self.holds_if_exact(query, &conjuncts, &needed) {
             // A part that suffices is found by leaving out one after the other.
@@ -976,6 +977,20 @@ fn has_products(terms: &TermArena, roots: &[TermId]) -> bool {
         }
         _ => false,
     })
+}
+
+/// Returns true for a number of an iteration less another one.
+///
+/// It wraps in the first iterations whatever the inputs are, so that the condition that it does not would exclude these.
+fn is_difference_in_loop(terms: &TermArena, id: TermId) -> bool {
+    let Operator::Sum { coefficients, constant } = &terms.term(id).operator else { return false };
+    let mut all = coefficients.iter().chain([constant]);
+    let is_iteration = |id: TermId| {
+        matches!(terms.kind_of(id), Some(FunctionKind::Iteration(_) | FunctionKind::LastIteration(_)))
+    };
+    let (mut has_iteration, width) = (false, terms.term(id).width);
+    terms.for_each_subterm(&[id], |part| has_iteration |= is_iteration(part));
+    has_iteration && all.any(|one| arithmetic::sign_extend(*one, width) < 0)
 }
 
 fn is_large(coefficient: u64, width: u32) -> bool {
