@@ -73,6 +73,8 @@ pub struct InputChoiceReport {
     pub report: GridReport,
     /// The choice that shows the findings, else the first.
     pub options: AnalysisOptions,
+    /// The other choices that show further findings.
+    pub(crate) further_options: Vec<AnalysisOptions>,
     /// The code that one invocation alone reaches, because contents equal a number.
     pub(crate) reached_by_equality: Vec<Blocked>,
     /// The number of findings that the source language does not define, if not all; these come first.
@@ -81,7 +83,13 @@ pub struct InputChoiceReport {
 
 impl InputChoiceReport {
     pub(crate) fn new(report: GridReport, options: AnalysisOptions) -> InputChoiceReport {
-        InputChoiceReport { report, options, reached_by_equality: Vec::new(), undefined_findings: None }
+        InputChoiceReport {
+            report,
+            options,
+            further_options: Vec::new(),
+            reached_by_equality: Vec::new(),
+            undefined_findings: None,
+        }
     }
 
     /// Puts findings of the source before those that only the module has.
@@ -146,6 +154,8 @@ struct DecidedChoices<'a> {
 struct FindingClasses {
     /// Those that hold whatever the chosen inputs are.
     certain: Vec<GridFinding>,
+    /// The choices that show some of them.
+    showing: Vec<AnalysisOptions>,
     /// Those that assumed values decide, with these values.
     dependent: Vec<(GridFinding, AnalysisOptions)>,
     /// Those that the assumed grid decides, with the grid.
@@ -209,6 +219,7 @@ impl DecidedChoices<'_> {
             } else if classes.certain.is_empty() && !certain.is_empty() {
                 classes.shown_by = Some(index - 1);
             }
+            let known_count = classes.certain.len();
             for found in certain {
                 let is_known = |known: &GridFinding| {
                     known.finding_key() == found.finding_key() && known.at.len() == found.at.len()
@@ -216,6 +227,9 @@ impl DecidedChoices<'_> {
                 if index == 0 || !classes.certain.iter().any(is_known) {
                     classes.certain.push(found);
                 }
+            }
+            if classes.certain.len() > known_count {
+                classes.showing.push(options.clone());
             }
         }
         classes
@@ -254,8 +268,15 @@ impl DecidedChoices<'_> {
     fn conclude(self, classes: FindingClasses) -> InputChoiceReport {
         let DecidedChoices { module, given, choice, first, others } = self;
         let InputChoiceReport { mut report, options: first, .. } = first;
-        let FindingClasses { certain, dependent, due_to_grid, due_to_subgroups, shown_by, open_shown_by } =
-            classes;
+        let FindingClasses {
+            certain,
+            showing,
+            dependent,
+            due_to_grid,
+            due_to_subgroups,
+            shown_by,
+            open_shown_by,
+        } = classes;
         let due = due_to_grid.iter().map(|(found, _)| found);
         let open = dependent
             .iter()
@@ -393,6 +414,8 @@ impl DecidedChoices<'_> {
             report.chosen_inputs.clear();
         }
         InputChoiceReport {
+            // The first of them is the choice to report.
+            further_options: showing.into_iter().skip(1).collect(),
             reached_by_equality: choice.reached_by_equality(),
             ..InputChoiceReport::new(report, options)
         }

@@ -13,17 +13,21 @@ use model::{Budget, Model};
 use prove::{ProofReport, SmtSolver};
 use repair::{EditableSource, RepairWalks, WalkedSource, add_fixes, fix_walk_findings, repair_source};
 use results::wire::{
-    CoveredInputs, LOST_ORDER, RaceLine, RaceProof, RaceVerdict, RejectedLine, UnprovedPlace,
+    CoveredInputs, FindingRecord, LOST_ORDER, RaceLine, RaceProof, RaceVerdict, RejectedLine, UnprovedPlace,
 };
 use spirv_reader::{HlslExecution, ShaderLanguage, SpirvModule};
-use walk::{GridFinding, NeededInput, analyze_grid};
+use walk::{GridFinding, NeededInput, analyze_grid, analyze_until};
 
 use crate::entry_options::{
     EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, refusal_record, source_refusal_text,
 };
 use crate::needs::needed_inputs;
 use crate::proof::{is_disproof, is_race_of_source, prove_entry, replay, walk_proof, walk_unequal_stores};
-use crate::records::{group_by_cause, race_line, refused_line};
+use crate::records::{finding_record, group_by_cause, race_line, refused_line};
+
+/// Upper bounds on the steps of a changed module, at least, and as a multiple of those of the unchanged one.
+const MIN_STEPS_OF_CANDIDATE: u64 = 2_000_000;
+const FACTOR_OF_CANDIDATE: u64 = 4;
 
 /// A function that stores the inputs of an entry point.
 pub type SaveInputs<'a> = dyn Fn(&AnalysisOptions) -> Result<(), String> + 'a;
@@ -306,7 +310,13 @@ fn analyze_further(
     choice: InputChoiceReport,
 ) -> Result<EntryAnswer, String> {
     let AnalysisRequest { file, model, start_limit, .. } = *request;
-    let InputChoiceReport { mut report, mut options, reached_by_equality, undefined_findings } = choice;
+    let InputChoiceReport {
+        mut report,
+        mut options,
+        mut further_options,
+        reached_by_equality,
+        undefined_findings,
+    } = choice;
     let proof =
         if request.proofs == ProofMode::None { None } else { prove_within(request, module, requested)? };
     // By default, a proof only extends a clean answer: other inputs than those that the walks chose may be unreasonable.
@@ -321,6 +331,7 @@ fn analyze_further(
         && let Some(walk) = walk_proof(module, &with_limit(RacePhase::Walks), proof, &report)
     {
         (report, options) = (walk.report, walk.options);
+        further_options.clear();
         report.chosen_inputs = vec![walk.inputs];
     } else if let Some(proof) = proof.as_ref().filter(|_| report.verdict == RaceVerdict::Clean)
         && let Some(walk) = walk_proof(module, &with_limit(RacePhase::Walks), proof, &report)
@@ -390,8 +401,13 @@ fn analyze_further(
         }
     }
     if request.searches_fixes {
-        let walked =
-            WalkedSource { module: module.clone(), options: options.clone(), report, line: line.clone() };
+        let walked = WalkedSource {
+            module: module.clone(),
+            options: options.clone(),
+            further_options,
+            report,
+            line: line.clone(),
+        };
         add_all_fixes(request, requested, walked, &mut line);
     }
     if let Some(count) = undefined_findings {
@@ -422,17 +438,24 @@ fn add_all_fixes(
     walked.line = line.clone();
     let walk = |bytes: &[u8]| {
         let module = entry_point::inputs::read_bound_module(bytes, requested).ok()?;
-        let InputChoiceReport { report, options, .. } =
+        let InputChoiceReport { report, options, further_options, .. } =
             walk_entry(request, &module, requested, &stop).ok()?;
         let line = race_line(file, &module, &options, report.clone());
-        Some(WalkedSource { module, options, report, line })
+        Some(WalkedSource { module, options, further_options, report, line })
     };
+    let most = walked.report.steps.saturating_mul(FACTOR_OF_CANDIDATE).max(MIN_STEPS_OF_CANDIDATE);
     let limit = stop.clone();
     let deadline = Some(DeadlinePredicate::new(move || limit()));
-    let find = |bytes: &[u8], inputs: &AnalysisOptions| {
-        let options = AnalysisOptions { deadline: deadline.clone(), ..inputs.clone() };
+    let find = |bytes: &[u8], inputs: &AnalysisOptions, is_decisive: &dyn Fn(&FindingRecord) -> bool| {
+        let schedules = inputs.schedules.or(Some(walk::DEFAULT_SCHEDULES));
+        let options = AnalysisOptions { deadline: deadline.clone(), schedules, ..inputs.clone() };
         let module = entry_point::inputs::read_bound_module(bytes, &options).ok()?;
-        let report = analyze_grid(&module, &options).ok()?;
+        let is_decisive = |found: &GridFinding| is_decisive(&finding_record(file, &module, found));
+        let report = analyze_until(&module, &options, most, &is_decisive).ok()?;
+        let is_limit = report.refusal.as_ref().is_some_and(|refusal| refusal.what.is_limit());
+        if report.findings.is_empty() && is_limit && report.schedules <= 1 {
+            return None;
+        }
         Some(race_line(file, &module, &options, report))
     };
     repair_source(line, walked, source, RepairWalks { analyze: &walk, walk_with_inputs: &find }, &stop);

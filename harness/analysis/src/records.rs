@@ -187,7 +187,7 @@ pub(crate) fn group_by_cause(findings: &mut Vec<FindingRecord>, placed: &mut Vec
 }
 
 /// Converts a finding to its published record.
-fn finding_record(file: &str, module: &SpirvModule, finding: &GridFinding) -> FindingRecord {
+pub(crate) fn finding_record(file: &str, module: &SpirvModule, finding: &GridFinding) -> FindingRecord {
     let finding_place = |spot: &GridSpot| {
         let (source, line) = source_location(file, module, spot.line, spot.place);
         FindingPlace {

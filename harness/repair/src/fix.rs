@@ -28,8 +28,8 @@ use apply::apply_changes;
 use candidates::ModuleCandidates;
 
 pub use change::{ChangeKind, KernelChange};
-pub(crate) use walk_fixes::adds_divergent_barrier;
 pub use walk_fixes::{WalkFixes, fix_walk_findings};
+pub(crate) use walk_fixes::{adds_divergent_barrier, fix_walk_finding};
 
 /// Model steps for one candidate.
 const TRIAL_STEPS: u64 = 40_000;

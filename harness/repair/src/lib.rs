@@ -10,4 +10,4 @@ pub use fix::{
     fix_walk_findings,
 };
 pub use record::{CodeEdit, FixEdits, add_fixes, change_record, fix_edits};
-pub use source::{EditableSource, RepairWalks, WalkedSource, repair_source};
+pub use source::{EditableSource, InputWalk, RepairWalks, WalkedSource, repair_source};

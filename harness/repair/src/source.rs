@@ -20,14 +20,14 @@ mod wgsl_atomic;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::fix::{adds_divergent_barrier, fix_walk_findings};
+use crate::fix::{adds_divergent_barrier, fix_walk_finding};
 use entry_point::{AnalysisOptions, StopFunction};
 use results::wire::{ChangeRecord, EditRecord, FindingRecord, RaceLine, RaceVerdict, ShaderChange};
 use similar::{DiffTag, TextDiff};
 use spirv_reader::{ShaderLanguage, SpirvModule};
 use walk::GridReport;
 
-use crate::record::add_fixes;
+use crate::record::change_record;
 use edit::SourceFix;
 use finding::{RepairTarget, finding_key, variable_key};
 use text::ShaderText;
@@ -61,17 +61,24 @@ impl std::fmt::Debug for EditableSource<'_> {
 pub struct WalkedSource {
     pub module: SpirvModule,
     pub options: AnalysisOptions,
+    /// Other inputs that show further findings of the report.
+    pub further_options: Vec<AnalysisOptions>,
     pub report: GridReport,
     pub line: RaceLine,
 }
+
+/// A walk of a module with some inputs until a finding satisfies a predicate; `None` if it has no answer in as many steps
+/// as several walks of the unchanged module take.
+pub type InputWalk<'a> =
+    dyn Fn(&[u8], &AnalysisOptions, &dyn Fn(&FindingRecord) -> bool) -> Option<RaceLine> + 'a;
 
 /// Walks the entry point of a module.
 #[derive(Clone, Copy)]
 pub struct RepairWalks<'a> {
     /// Analyses the entry point as a new call would.
     pub analyze: &'a dyn Fn(&[u8]) -> Option<WalkedSource>,
-    /// Walks a few schedules with these inputs.
-    pub walk_with_inputs: &'a dyn Fn(&[u8], &AnalysisOptions) -> Option<RaceLine>,
+    /// Walks a few schedules with these inputs, until a finding satisfies the predicate.
+    pub walk_with_inputs: &'a InputWalk<'a>,
 }
 
 /// Searches edits for the findings of an entry point. Edits that are found replace the fixes of the module.
@@ -360,12 +367,14 @@ impl RepairSearch<'_> {
             return fixes;
         }
         if finding.is_race() {
-            let WalkedSource { module, options, report, line } = &state.walked;
-            let mut line = line.clone();
-            if state.text != self.source.text {
-                add_fixes(&mut line, module, &fix_walk_findings(module, options, report, &**self.stop));
-            }
-            let changes = line.findings.get(target).map(|found| found.changes().to_vec()).unwrap_or_default();
+            let WalkedSource { module, options, report, line, .. } = &state.walked;
+            let changes = match state.text == self.source.text {
+                true => line.findings.get(target).map(|found| found.changes().to_vec()).unwrap_or_default(),
+                false => {
+                    let found = fix_walk_finding(module, options, report, target, &**self.stop);
+                    found.iter().map(|change| change_record(self.file, module, change)).collect()
+                }
+            };
             fixes.extend(barriers::place_changes(parsed, finding, &changes));
             fixes.extend(update::update_fixes(parsed, finding));
             fixes.extend(barriers::replace_barriers(parsed, finding));
@@ -399,7 +408,7 @@ impl RepairSearch<'_> {
         postponed.pop_front().filter(|_| !(self.stop)()).map(|candidate| (candidate, true))
     }
 
-    /// Compiles a change, and walks a few schedules with the inputs of the finding.
+    /// Compiles a change, and walks a few schedules with the inputs of the findings.
     fn compile_candidate(
         &mut self,
         fix: SourceFix,
@@ -408,11 +417,22 @@ impl RepairSearch<'_> {
     ) -> Option<Candidate> {
         let text = fix.apply(&state.text).filter(|text| self.texts.insert(text.clone()))?;
         let module = self.compile_text(&text)?;
-        let line = (self.walks.walk_with_inputs)(&module, &state.walked.options);
-        if line.as_ref().is_some_and(|line| line_keys(&text, &line.findings).contains(removed)) {
-            return None;
+        let mut is_order_dependent = false;
+        let WalkedSource { options, further_options, .. } = &state.walked;
+        let is_removed =
+            |found: &FindingRecord| line_keys(&text, std::slice::from_ref(found)).contains(removed);
+        for options in std::iter::once(options).chain(further_options) {
+            let line = (self.walks.walk_with_inputs)(&module, options, &is_removed);
+            // A change after which invocations wait for each other without end is no fix; the model may decide others.
+            let is_refuted = match &line {
+                Some(line) => line.findings.iter().any(is_removed),
+                None => state.walked.report.model.is_none(),
+            };
+            if is_refuted {
+                return None;
+            }
+            is_order_dependent |= line.is_some_and(|line| line.order_dependent.is_some());
         }
-        let is_order_dependent = line.is_some_and(|line| line.order_dependent.is_some());
         Some(Candidate { fix, text, module, is_order_dependent })
     }
 

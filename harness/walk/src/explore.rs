@@ -33,7 +33,7 @@ const MAX_FINDINGS: usize = 32;
 /// # Errors
 /// Returns the position of what is malformed or unsupported, unless a defect was found before it.
 pub fn analyze_grid(module: &SpirvModule, options: &AnalysisOptions) -> Result<GridReport, Refusal> {
-    explore_schedules(module, options, MAX_STEPS, DEFAULT_SCHEDULES)
+    explore_schedules(module, options, (MAX_STEPS, DEFAULT_SCHEDULES), &|_| false)
 }
 
 /// Like [`analyze_grid`], with many schedules where they are cheap.
@@ -46,16 +46,20 @@ pub fn analyze_grid_thoroughly(
     module: &SpirvModule,
     options: &AnalysisOptions,
 ) -> Result<GridReport, Refusal> {
-    analyze_within_steps(module, options, MAX_STEPS)
+    explore_schedules(module, options, (MAX_STEPS, MAX_CHEAP_SCHEDULES), &|_| false)
 }
 
-/// Like [`analyze_grid_thoroughly`], with at most `most` steps.
-pub fn analyze_within_steps(
+/// Like [`analyze_grid_thoroughly`], with at most `most` steps, until a finding satisfies `is_decisive`.
+///
+/// # Errors
+/// See [`analyze_grid`].
+pub fn analyze_until(
     module: &SpirvModule,
     options: &AnalysisOptions,
     most: u64,
+    is_decisive: &dyn Fn(&GridFinding) -> bool,
 ) -> Result<GridReport, Refusal> {
-    explore_schedules(module, options, most, MAX_CHEAP_SCHEDULES)
+    explore_schedules(module, options, (most, MAX_CHEAP_SCHEDULES), is_decisive)
 }
 
 /// Runs up to `orders` schedules if `options` request no number.
@@ -64,8 +68,8 @@ pub fn analyze_within_steps(
 fn explore_schedules(
     module: &SpirvModule,
     options: &AnalysisOptions,
-    most: u64,
-    orders: u64,
+    (most, orders): (u64, u64),
+    is_decisive: &dyn Fn(&GridFinding) -> bool,
 ) -> Result<GridReport, Refusal> {
     let entry = module.find_entry(options.entry.as_deref())?;
     with_interpreter(module, options, entry, |first| {
@@ -87,7 +91,9 @@ fn explore_schedules(
             first_contents: None,
         };
         for order in 0..options.schedules.unwrap_or(orders).max(1) {
-            if exploration.run_schedule(order, most).is_break() {
+            if exploration.run_schedule(order, most).is_break()
+                || exploration.report.findings.iter().any(is_decisive)
+            {
                 break;
             }
         }

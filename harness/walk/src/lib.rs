@@ -59,12 +59,13 @@ pub mod vector_clock;
 mod workgroup_start;
 
 pub use accessed_bytes::{AccessedBytes, EntryAccesses, ResourceAccess, accessed_bytes, entry_accesses};
-pub use explore::{DEFAULT_SCHEDULES, analyze_grid, analyze_grid_thoroughly, analyze_within_steps};
+pub use explore::{DEFAULT_SCHEDULES, analyze_grid, analyze_grid_thoroughly, analyze_until};
 pub use report::{
     Blocked, CoverageLimit, DecidingModel, ExceededSize, FinalBuffer, FindingKey, GridFinding, GridReport,
     GridSpot, NeededInput, RequiredSize, WiderGridFinding, line_ranges,
 };
 pub use results::wire::RaceVerdict;
+pub use schedule::MAX_STEPS;
 pub use setup::MAX_INVOCATIONS;
 pub use trace::trace_finding;
 pub use trial::{LaunchProbe, Trial, probe_launch, run_trial};

@@ -29,7 +29,7 @@ use super::step::{Step, StepInterrupt};
 use super::value::ConcreteValue;
 
 /// Upper bound on the steps of all walks of a kernel, except the first walk of a large grid.
-pub(super) const MAX_STEPS: u64 = 150_000_000;
+pub const MAX_STEPS: u64 = 150_000_000;
 /// The first walk has this many steps for each invocation, if these are more.
 const STEPS_PER_INVOCATION: u64 = 1 << 13;
 /// Steps after which an invocation is preempted.

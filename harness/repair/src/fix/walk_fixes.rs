@@ -44,11 +44,8 @@ pub fn fix_walk_findings(
     if report.model.is_some() {
         return fixes;
     }
-    let most = MAX_STEPS.max(report.steps.saturating_mul(8));
-    // A finding that occurs in one of many schedules is removed only if as many schedules are clean.
-    let many = (report.schedules > walk::DEFAULT_SCHEDULES).then_some(report.schedules);
-    let options = &AnalysisOptions { schedules: options.schedules.or(many), ..options.clone() };
-    let mut search = FixSearch { module, options, stop, steps: most, tried_modules: 0, applied: Vec::new() };
+    let options = &options_for_fixes(options, report);
+    let mut search = FixSearch::new(module, options, report, stop);
     let mut remaining_indices: Vec<usize> = (0..report.findings.len()).collect();
     let mut unfixable = BTreeSet::new();
     for _ in 0..MAX_ROUNDS {
@@ -94,6 +91,32 @@ pub fn fix_walk_findings(
     fixes
 }
 
+/// Returns the changes that remove one finding of a report without adding others; empty if none was found.
+///
+/// The changes are those of a text, which is analysed again: no walk of all changes together follows.
+pub(crate) fn fix_walk_finding(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    report: &GridReport,
+    target: usize,
+    stop: &dyn Fn() -> bool,
+) -> Vec<KernelChange> {
+    let Some(finding) = report.findings.get(target).filter(|_| report.model.is_none()) else {
+        return Vec::new();
+    };
+    let options = &options_for_fixes(options, report);
+    let before: Vec<&GridFinding> = report.findings.iter().collect();
+    let found = FixSearch::new(module, options, report, stop).search_fix(finding, &before);
+    found.map_or_else(Vec::new, |(changes, _)| changes)
+}
+
+/// Returns options with which changed modules are walked.
+fn options_for_fixes(options: &AnalysisOptions, report: &GridReport) -> AnalysisOptions {
+    // A finding that occurs in one of many schedules is removed only if as many schedules are clean.
+    let many = (report.schedules > walk::DEFAULT_SCHEDULES).then_some(report.schedules);
+    AnalysisOptions { schedules: options.schedules.or(many), ..options.clone() }
+}
+
 /// Returns true if two findings report the same on the same lines.
 fn is_same_finding(one: &GridFinding, other: &GridFinding) -> bool {
     // Changes move positions in the module, so lines identify a finding if they are known.
@@ -137,19 +160,38 @@ fn has_fewer_findings(found: &[GridFinding], target: &GridFinding, before: &[&Gr
         .all(|now| before.iter().any(|before| is_same_finding(now, before)) && !is_same_finding(now, target))
 }
 
-impl FixSearch<'_> {
+impl<'a> FixSearch<'a> {
+    fn new(
+        module: &'a SpirvModule,
+        options: &'a AnalysisOptions,
+        report: &GridReport,
+        stop: &'a dyn Fn() -> bool,
+    ) -> FixSearch<'a> {
+        let steps = MAX_STEPS.max(report.steps.saturating_mul(8));
+        FixSearch { module, options, stop, steps, tried_modules: 0, applied: Vec::new() }
+    }
+
     /// Returns the cheapest changes that remove a finding without adding others, and the remaining findings.
     fn search_fix(&mut self, target: &GridFinding, before: &[&GridFinding]) -> Option<FoundFix> {
         let candidates = ModuleCandidates::from_finding(self.module, target, &self.applied)?;
+        // The first schedule with a race that remains or is new refutes a change.
+        let is_refuting = |now: &GridFinding| {
+            let is_new = || !before.iter().any(|before| is_same_finding(now, before));
+            is_same_finding(now, target) || now.kind.is_race() && is_new()
+        };
         candidates.search(2, |changes| {
-            let found = self.try_changes(changes)?;
+            let found = self.try_changes(changes, &is_refuting)?;
             Some(found.filter(|found| has_fewer_findings(found, target, before)))
         })
     }
 
-    /// Returns the findings after changes; `None` once the budget is exhausted, `Some(None)` if a change is
-    /// impossible.
-    fn try_changes(&mut self, changes: &[&KernelChange]) -> Option<Option<Vec<GridFinding>>> {
+    /// Returns the findings after changes, at most up to a refuting one; `None` once the budget is exhausted,
+    /// `Some(None)` if a change is impossible.
+    fn try_changes(
+        &mut self,
+        changes: &[&KernelChange],
+        is_refuting: &dyn Fn(&GridFinding) -> bool,
+    ) -> Option<Option<Vec<GridFinding>>> {
         if self.tried_modules >= MAX_TRIALS || self.steps == 0 || (self.stop)() {
             return None;
         }
@@ -159,7 +201,7 @@ impl FixSearch<'_> {
             return Some(None);
         }
         self.tried_modules += 1;
-        let Ok(report) = walk::analyze_within_steps(&changed, self.options, self.steps) else {
+        let Ok(report) = walk::analyze_until(&changed, self.options, self.steps, is_refuting) else {
             return Some(None);
         };
         self.steps = self.steps.saturating_sub(report.steps);
