@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use litmus::{Dialect, Outcome, PredictedOutcome, Prediction, Race, Test};
 
 use crate::candidate::passes_filter;
+use crate::model::{SEQUENTIAL, SERIAL};
 use crate::predict::find_allowed_outcomes;
-use crate::sequential::{SchedulingMode, SequentialMachine};
 use crate::{Model, PredictError, PredictOptions};
 use solver::BudgetTracker;
 
@@ -39,25 +39,20 @@ pub fn complete_prediction<'o>(
         return Ok(None);
     }
     let tracker = BudgetTracker::new(options.budget);
-    let Some(Ok(sequential)) = Model::shipped("sc") else { return Ok(None) };
     let unroll = options.unroll.max(1);
     let observed: BTreeSet<&Outcome> = observed.into_iter().collect();
     let find_allowed = |model: &Model| {
         find_allowed_outcomes(test, model, &prediction.observables, &observed, unroll, &tracker)
     };
-    let (Some(allowed), Some(strong)) = (find_allowed(model)?, find_allowed(&sequential)?) else {
+    let (Some(sequential), Some(serial)) = (&*SEQUENTIAL, &*SERIAL) else { return Ok(None) };
+    let (Some(allowed), Some(strong)) = (find_allowed(model)?, find_allowed(sequential)?) else {
         return Ok(None);
     };
-    let mut machine = SequentialMachine::new(test, &prediction.observables, unroll);
-    let (serial, knows_serial) = machine.find_outcomes(
-        SchedulingMode::Serial,
-        (|outcome: &Outcome| observed.contains(outcome), observed.len()),
-        &tracker,
-    );
+    let serial = find_allowed(serial)?;
     let mut completed = prediction.clone();
     for outcome in observed {
         let filtered = !passes_filter(test, outcome);
-        let serial = !knows_serial || serial.contains(outcome);
+        let serial = serial.as_ref().is_none_or(|serial| serial.contains(outcome));
         // The out-of-thin-air mark is not computed, since it decides no verdict.
         let predicted = PredictedOutcome {
             allowed: allowed.contains(outcome),

@@ -7,7 +7,7 @@ pub use crate::guarded::{EncodedAnswer, decide_by_encoding};
 pub use crate::liveness::{live_registers, strongly_live_registers};
 pub use crate::path::{ThreadPath, enumerate_paths};
 pub use crate::predict::{find_allowed_outcomes, predict_with_strategy};
-pub use crate::progress::{ProgressSemantics, ThreadStatus, decide_termination};
+pub use crate::progress::{ProgressSemantics, ThreadStatus, decide_termination, machine_outcomes};
 pub use crate::storage_values::stored_values;
 pub use crate::symmetry::{ThreadSwap, find_swaps};
 pub use crate::system::TestFeatures;

@@ -4,6 +4,7 @@ use litmus::{Prediction, QuestionKind, Race, Test};
 
 use crate::conflict::has_only_ordered_accesses;
 use crate::explore::ExplorationStrategy;
+use crate::model::SEQUENTIAL;
 use crate::predict::predict_with_tracker;
 use crate::progress::{Fairness, ProgressGuarantee, ProgressLimits, ProgressModel, check_termination};
 use crate::{Model, PredictError, PredictOptions};
@@ -106,8 +107,8 @@ const MAX_STATES: usize = 1_000;
 fn has_infinite_run(test: &Test, tracker: &BudgetTracker<'_>) -> bool {
     let limits = ProgressLimits { max_states: MAX_STATES, budget: tracker.remaining() };
     let fair = ProgressModel::uniform(ProgressGuarantee::Fair);
-    let Some(Ok(interleavings)) = Model::shipped("sc") else { return false };
-    check_termination(test, &interleavings, &fair, Fairness::Weak, &limits)
+    let Some(interleavings) = &*SEQUENTIAL else { return false };
+    check_termination(test, interleavings, &fair, Fairness::Weak, &limits)
         .is_ok_and(|answer| answer.terminates == Some(false))
 }
 

@@ -10,8 +10,8 @@
 //! prunes by these bounds. If this is too slow, the program is encoded as a whole for the SAT solver of the crate
 //! `solver` (`guarded`). Outcomes and races are collected in `outcome_collector`.
 //!
-//! `naive` is a brute-force oracle for the tests. `sequential` executes the program operationally and
-//! determines which outcomes are weak.
+//! The models `sc` and `serial` determine which outcomes are weak and which are interleaved. `naive` is a brute-force
+//! oracle for the tests.
 //!
 //! ```
 //! use model::{Model, PredictOptions, predict};
@@ -70,7 +70,6 @@ mod quick;
 mod registers;
 mod rmw_chain;
 mod search;
-mod sequential;
 mod skeleton;
 mod storage_values;
 mod supported;

@@ -3,7 +3,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use include_dir::{Dir, include_dir};
 use litmus::{
@@ -61,6 +61,13 @@ const SHIPPED_MODELS: &[(&str, &str)] = &[
     ("wgsl", "the memory model of WGSL: relaxed atomics and barriers of workgroups, mapped to `vulkan`"),
     ("hsa", "the HSA memory model, Platform System Architecture 1.2, for tests of the HSA dialect"),
 ];
+
+/// The shipped model `sc`, which determines if outcomes are weak.
+pub(crate) static SEQUENTIAL: LazyLock<Option<Model>> =
+    LazyLock::new(|| Model::shipped("sc").and_then(Result::ok));
+/// Serial execution of whole threads, which determines if outcomes are interleaved.
+pub(crate) static SERIAL: LazyLock<Option<Model>> =
+    LazyLock::new(|| Model::parse("serial", Model::shipped_text("serial")?, &|_| None).ok());
 
 /// A memory model, compiled on demand for each test's features.
 #[derive(Debug)]
@@ -186,7 +193,7 @@ impl Model {
 
     /// Returns true if the model supports tests of a dialect; [`crate::predict`] refuses the others.
     pub fn supports_dialect(&self, dialect: Dialect) -> bool {
-        self.ast.options.language == language_of(dialect)
+        [TestLanguage::Any, language_of(dialect)].contains(&self.ast.options.language)
     }
 
     /// Returns true if the model defines a race condition, a `flag` that makes a program undefined.
@@ -284,6 +291,9 @@ impl Model {
     /// Returns the model's requirements on candidate executions.
     pub fn execution_semantics(&self) -> ExecutionSemantics {
         let options = &self.ast.options;
+        let is_shipped_vulkan = self.is_shipped
+            && options.events == CoveredEvents::All
+            && options.language == TestLanguage::Vulkan;
         ExecutionSemantics {
             has_fused_rmw: options.rmw == RmwEvents::Fused,
             has_initial_write_per_name: options.init == InitialWrites::PerName,
@@ -296,8 +306,8 @@ impl Model {
             has_sequential_orders: options.orders == MemoryOrders::Sequential,
             is_wgsl: options.instructions == CoveredInstructions::Wgsl,
             tangle_rule: options.tangle_rule,
-            has_scope_symmetry: self.is_shipped && options.events == CoveredEvents::All,
-            is_shipped_vulkan: self.is_shipped && options.events == CoveredEvents::All,
+            has_scope_symmetry: is_shipped_vulkan,
+            is_shipped_vulkan,
         }
     }
 }
@@ -313,6 +323,7 @@ fn language_name(language: TestLanguage) -> &'static str {
     match language {
         TestLanguage::Vulkan => "Vulkan",
         TestLanguage::Hsa => "HSA",
+        TestLanguage::Any => "Vulkan and HSA",
     }
 }
 

@@ -71,6 +71,9 @@ impl<'a> OutcomeCollector<'a> {
 
     /// Returns true if executions with these reads-from edges can add to the findings.
     fn can_add_findings(&self, flags: Flags, reads_from: &[Option<u16>], findings: &Findings) -> bool {
+        if findings.outcomes.is_settled() {
+            return false;
+        }
         // A flag that was raised only with values out of thin air, or not yet, is still wanted.
         if findings.grounded.lacks_any_of(flags) {
             return true;

@@ -16,11 +16,11 @@ use crate::explore::{ExplorationStrategy, explore_skeleton};
 use crate::flags::Flags;
 use crate::guarded::{decide_in_turns, decide_program};
 use crate::matrix::with_smallest_matrix;
+use crate::model::{SEQUENTIAL, SERIAL};
 use crate::outcome_collector::{Findings, OutcomeCollector, OutcomeStatus, OutcomeTable, ValueRules};
 use crate::path::{ThreadPath, enumerate_observed_paths};
 use crate::quick::QuickSet;
 use crate::search::step_weight;
-use crate::sequential::{SchedulingMode, SequentialMachine};
 use crate::skeleton::build_skeletons;
 use crate::supported::check_supported;
 use crate::valuation::ValueDomain;
@@ -179,7 +179,11 @@ impl BoundedTest<'_> {
             return self.decide_without_list(strategy, tracker);
         }
         // A list needs paths that differ only in the final registers, which may be too many.
-        let list = |tracker: &BudgetTracker<'_>| match self.find_with_strategy(strategy, tracker) {
+        let list = |tracker: &BudgetTracker<'_>| match self.find_with_strategy(
+            strategy,
+            OutcomeTable::default(),
+            tracker,
+        ) {
             Err(PredictError::TooManyPaths { .. }) => Ok(Findings { timed_out: true, ..Findings::default() }),
             found => found,
         };
@@ -215,7 +219,8 @@ impl BoundedTest<'_> {
         strategy: ExplorationStrategy,
         tracker: &BudgetTracker<'_>,
     ) -> Result<Findings, PredictError> {
-        let find = |tracker: &BudgetTracker<'_>| self.find_with_strategy(strategy, tracker);
+        let find =
+            |tracker: &BudgetTracker<'_>| self.find_with_strategy(strategy, OutcomeTable::default(), tracker);
         if !strategy.whole_program {
             return find(tracker);
         }
@@ -234,15 +239,16 @@ impl BoundedTest<'_> {
         self.test.locations.len() + self.test.threads.iter().map(events).sum::<usize>()
     }
 
-    /// Finds outcomes and races with one strategy.
+    /// Finds outcomes and races with one strategy; if the table is fixed, only those of its outcomes.
     fn find_with_strategy(
         self,
         strategy: ExplorationStrategy,
+        outcomes: OutcomeTable,
         tracker: &BudgetTracker<'_>,
     ) -> Result<Findings, PredictError> {
         let BoundedTest { test, semantic, unroll, .. } = self;
         let paths = if strategy.lists_outcomes {
-            enumerate_thread_paths(test, semantic, unroll)?
+            enumerate_thread_paths(test, semantic, unroll)
         } else {
             check_supported(test, semantic)?;
             // Paths that differ only in registers that no condition names need no separate exploration.
@@ -251,23 +257,31 @@ impl BoundedTest<'_> {
             let paths = threads.map(|(thread, observed)| {
                 enumerate_observed_paths(test, thread, unroll, &observed, is_shipped)
             });
-            paths.collect::<Result<_, _>>()?
+            paths.collect()
         };
-        let replaces_dependencies = paths.iter().flatten().any(|path| path.replaces_dependencies);
-        let mut findings =
-            Findings { unlisted: !strategy.lists_outcomes, replaces_dependencies, ..Findings::default() };
-        let combinations = paths.iter().fold(1usize, |product, paths| product.saturating_mul(paths.len()));
-        // A list needs at least one step for each combination.
-        if strategy.lists_outcomes && tracker.has_less_than(combinations as u64) {
-            findings.timed_out = true;
-            return Ok(findings);
-        }
+        let mut findings = Findings { unlisted: !strategy.lists_outcomes, outcomes, ..Findings::default() };
         let is_encoded = strategy.lists_outcomes && strategy.whole_program;
-        let search_steps = if is_encoded { strategy.search_steps } else { u64::MAX };
-        let start = findings.clone();
-        self.explore_paths(&paths, search_steps, tracker, &mut findings)?;
-        if !findings.reached_step_limit || findings.timed_out {
-            return Ok(findings);
+        let paths = match paths {
+            // The encoding of given outcomes needs no list of paths.
+            Err(PredictError::TooManyPaths { .. }) if is_encoded && findings.outcomes.is_fixed => None,
+            paths => Some(paths?),
+        };
+        let mut start = findings.clone();
+        if let Some(paths) = &paths {
+            findings.replaces_dependencies = paths.iter().flatten().any(|path| path.replaces_dependencies);
+            start = findings.clone();
+            let combinations =
+                paths.iter().fold(1usize, |product, paths| product.saturating_mul(paths.len()));
+            // A list needs at least one step for each combination.
+            if strategy.lists_outcomes && tracker.has_less_than(combinations as u64) {
+                findings.timed_out = true;
+                return Ok(findings);
+            }
+            let search_steps = if is_encoded { strategy.search_steps } else { u64::MAX };
+            self.explore_paths(paths, search_steps, tracker, &mut findings)?;
+            if !findings.reached_step_limit || findings.timed_out {
+                return Ok(findings);
+            }
         }
         // A list needs many calls of the solver, whose steps are short.
         let listing_tracker = BudgetTracker::new(tracker.remaining().divided(SOLVER_STEPS_PER_LISTING_STEP));
@@ -281,7 +295,10 @@ impl BoundedTest<'_> {
             return Ok(Findings { candidate_executions, consistent_executions, ..listed });
         }
         findings = start;
-        self.explore_paths(&paths, u64::MAX, tracker, &mut findings)?;
+        match &paths {
+            Some(paths) => self.explore_paths(paths, u64::MAX, tracker, &mut findings)?,
+            None => findings.timed_out = true,
+        }
         Ok(findings)
     }
 
@@ -307,19 +324,13 @@ impl BoundedTest<'_> {
         findings: &mut Findings,
         tracker: &BudgetTracker<'_>,
     ) -> (BTreeMap<Outcome, PredictedOutcome>, bool) {
-        let BoundedTest { test, observables, unroll, .. } = self;
         if findings.unlisted {
             return (BTreeMap::new(), false);
         }
-        let mut machine = SequentialMachine::new(test, observables, unroll);
         let found = std::mem::take(&mut findings.outcomes);
-        let wanted = (|outcome: &Outcome| found.contains(outcome), found.len());
-        let (sequential, knows_weak) = if test.has_guarded_blocks() {
-            self.find_sc_outcomes(tracker)
-        } else {
-            machine.find_outcomes(SchedulingMode::Interleaved, wanted, tracker)
-        };
-        let (serial, knows_serial) = machine.find_outcomes(SchedulingMode::Serial, wanted, tracker);
+        let wanted = OutcomeTable::of_outcomes(found.iter().map(|(outcome, _)| outcome));
+        let (sequential, knows_weak) = self.find_shown_outcomes(&SEQUENTIAL, wanted.clone(), tracker);
+        let (serial, knows_serial) = self.find_shown_outcomes(&SERIAL, wanted, tracker);
         let outcomes = found.into_iter().map(|(outcome, status)| {
             let predicted = PredictedOutcome {
                 allowed: status.is_allowed(),
@@ -327,22 +338,25 @@ impl BoundedTest<'_> {
                 // A search that was cut short marks nothing as weak or interleaved.
                 weak: knows_weak && !sequential.contains(&outcome),
                 serial: !knows_serial || serial.contains(&outcome),
-                filtered: !passes_filter(test, &outcome),
+                filtered: !passes_filter(self.test, &outcome),
             };
             (outcome, predicted)
         });
         (outcomes.collect(), !findings.timed_out)
     }
 
-    /// Returns the sequentially consistent outcomes, and if they are complete.
-    ///
-    /// Used if lanes may reconverge in several ways, since the sequential machine reconverges them immediately.
-    fn find_sc_outcomes(self, tracker: &BudgetTracker<'_>) -> (QuickSet<Outcome>, bool) {
-        let found = Model::shipped("sc").and_then(Result::ok).and_then(|model| {
+    /// Returns those of the wanted outcomes that a shipped model allows, and true if they are complete.
+    fn find_shown_outcomes(
+        self,
+        model: &Option<Model>,
+        wanted: OutcomeTable,
+        tracker: &BudgetTracker<'_>,
+    ) -> (QuickSet<Outcome>, bool) {
+        let found = model.as_ref().and_then(|model| {
             let compiled = model.model_plans_for(self.test).ok()?;
             let semantic = model.execution_semantics();
-            let sequential = BoundedTest { compiled: &compiled, semantic, ..self };
-            sequential.find_outcomes(ExplorationStrategy::FULL, tracker).ok()
+            let bounded = BoundedTest { compiled: &compiled, semantic, ..self };
+            bounded.find_with_strategy(ExplorationStrategy::FULL, wanted, tracker).ok()
         });
         let Some(findings) = found else { return (QuickSet::default(), false) };
         let complete = !findings.timed_out && !findings.unlisted;
@@ -364,16 +378,7 @@ pub fn find_allowed_outcomes(
     let compiled = model.model_plans_for(test)?;
     let bounded = BoundedTest::new(test, model, &compiled, observables, unroll);
     let table = OutcomeTable::of_outcomes(outcomes.iter().copied());
-    check_supported(test, bounded.semantic)?;
-    let findings = match decide_program(bounded, Some(table.clone()), tracker)? {
-        Some(findings) => findings,
-        None => {
-            let mut findings = Findings { outcomes: table, ..Findings::default() };
-            let paths = enumerate_thread_paths(test, bounded.semantic, unroll)?;
-            bounded.explore_paths(&paths, u64::MAX, tracker, &mut findings)?;
-            findings
-        }
-    };
+    let findings = bounded.find_with_strategy(ExplorationStrategy::FULL, table, tracker)?;
     let is_known = !findings.timed_out && !findings.unlisted && findings.truncated_combinations == 0;
     Ok(is_known.then(|| findings.outcomes.into_allowed().collect()))
 }
@@ -394,7 +399,8 @@ impl PathExplorer<'_> {
         let axioms = &self.bounded.compiled.plan.axioms;
         axioms.iter().filter(|axiom| axiom.is_flag).for_each(|axiom| flags.raise_axiom(axiom));
         let is_answered = self.bounded.test.question.is_none() || findings.has_match && findings.has_mismatch;
-        findings.ended_early |= findings.unlisted && is_answered && !findings.grounded.lacks_any_of(flags);
+        let is_decided = findings.unlisted && is_answered && !findings.grounded.lacks_any_of(flags);
+        findings.ended_early |= is_decided || findings.outcomes.is_settled();
         !findings.timed_out && !findings.ended_early
     }
 

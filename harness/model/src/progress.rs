@@ -25,6 +25,11 @@ mod machine;
 mod relaxed;
 mod split_barrier;
 
+#[cfg(feature = "testing")]
+use std::collections::HashSet;
+
+#[cfg(feature = "testing")]
+use litmus::Outcome;
 use litmus::{Test, ThreadId, Value, closed_enum};
 
 pub use guarantee::{
@@ -217,7 +222,7 @@ pub fn decide_termination(
     fairness: Fairness,
     limits: &ProgressLimits,
 ) -> Result<Vec<Termination>, ProgressError> {
-    let code = ProgressCode::from_test(test)?;
+    let code = ProgressCode::from_test(test, false)?;
     let threads = ThreadTree::from_test(test);
     let machine = ProgressMachine { code: &code };
     let sequential_graph =
@@ -291,6 +296,37 @@ pub fn decide_termination(
     let terminating_within_bounds =
         || Termination { details: limits_of_answer.clone(), ..new_terminating(memory) };
     Ok(answers.into_iter().map(|answer| answer.unwrap_or_else(terminating_within_bounds)).collect())
+}
+
+/// Returns the outcomes of all interleavings that end; with `is_serial`, of those that run each thread without a break.
+///
+/// Shares no code with the axiomatic engine: tests compare the models `sc` and `serial` with it.
+///
+/// # Errors
+///
+/// An unsupported program.
+#[cfg(feature = "testing")]
+pub fn machine_outcomes(test: &Test, is_serial: bool) -> Result<HashSet<Outcome>, ProgressError> {
+    let code = ProgressCode::from_test(test, true)?;
+    let machine = ProgressMachine { code: &code };
+    let initial = (machine.initial_state(FlatMemory(code.initial.clone()))?, None);
+    let mut visited = HashSet::from([initial.clone()]);
+    let (mut open, mut outcomes) = (vec![initial], HashSet::new());
+    while let Some((state, running)) = open.pop() {
+        if (0..test.threads.len()).all(|thread| machine.has_ended(&state, thread)) {
+            let observables = test.observables().into_iter();
+            let values = observables.map(|observable| machine.observed_value(test, &state, observable));
+            outcomes.insert(Outcome(values.collect()));
+        }
+        for step in machine.enabled_steps(&state)? {
+            let is_next = |running| running == step.thread || machine.has_ended(&state, running);
+            let next = (step.state.clone(), Some(step.thread).filter(|_| is_serial));
+            if running.is_none_or(is_next) && visited.insert(next.clone()) {
+                open.push(next);
+            }
+        }
+    }
+    Ok(outcomes)
 }
 
 /// Observed status of a thread on a device.

@@ -154,6 +154,7 @@ pub(crate) struct Skeleton {
     pub(crate) control_dependencies: Vec<(u16, u16)>,
     pub(crate) data_dependencies: Vec<(u16, u16)>,
     shader_call_order: Vec<(u16, u16)>,
+    subgroup_order: Vec<(u16, u16)>,
     interlock_order: Vec<(u16, u16)>,
     uncovered_pairs: Vec<(u16, u16)>,
     /// Per thread, the group of shader-call-related threads; empty without shader calls.

@@ -60,7 +60,8 @@ fn named_threads(kind: &InstructionKind) -> &[ThreadId] {
 /// Pairs of events: the earlier one, the later one.
 type EventPairs = Vec<(u16, u16)>;
 
-fn thread_events(events: &[Event], thread: ThreadId) -> impl Iterator<Item = u16> + '_ {
+/// Returns the events of the instructions of a thread.
+pub(crate) fn thread_events(events: &[Event], thread: ThreadId) -> impl Iterator<Item = u16> + '_ {
     events
         .iter()
         .enumerate()

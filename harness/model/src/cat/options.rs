@@ -124,6 +124,8 @@ model_options! {
         Vulkan = "vulkan",
         /// Those of the HSA dialect.
         Hsa = "hsa",
+        /// Those of every dialect.
+        Any = "any",
     }
     /// Events that the model covers.
     events: CoveredEvents = "events" {

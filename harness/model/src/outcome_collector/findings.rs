@@ -127,6 +127,11 @@ impl OutcomeTable {
         self.statuses.contains_key(outcome)
     }
 
+    /// Returns true if no further execution changes the table: its outcomes are given, and all of them are allowed.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_fixed && self.allowed_count == self.statuses.len()
+    }
+
     /// Returns the number of allowed outcomes.
     pub(crate) fn allowed_count(&self) -> usize {
         self.allowed_count

@@ -34,7 +34,7 @@ pub(super) struct CompiledThread {
     /// Initial values of the registers.
     pub(super) registers: Vec<u64>,
     types: Vec<ScalarType>,
-    /// Live registers before each instruction: bit r for register r below 64.
+    /// Live registers before each instruction and at the end: bit r for register r below 64.
     live: Vec<u64>,
 }
 
@@ -120,7 +120,8 @@ pub(super) const MAX_THREADS: usize = 32;
 const MAX_LOCAL_INSTRUCTIONS: usize = 100_000;
 
 impl ProgressCode {
-    pub(super) fn from_test(test: &Test) -> Result<ProgressCode, ProgressError> {
+    /// Compiles a test; `observes_registers` keeps their final values.
+    pub(super) fn from_test(test: &Test, observes_registers: bool) -> Result<ProgressCode, ProgressError> {
         if test.threads.len() > MAX_THREADS {
             return Err(ProgressError::TooManyThreads { threads: test.threads.len(), bound: MAX_THREADS });
         }
@@ -135,7 +136,8 @@ impl ProgressCode {
         if test.has_guarded_blocks() && !test.has_subgroup_operations() {
             return Err(ProgressError::Unsupported { what: "barriers of a subgroup under branches" });
         }
-        let mut builder = ProgressCodeBuilder { test, barriers: Vec::new(), keys: Vec::new() };
+        let mut builder =
+            ProgressCodeBuilder { test, observes_registers, barriers: Vec::new(), keys: Vec::new() };
         let threads = (0..test.threads.len())
             .map(|thread| builder.compile_thread(ThreadId(thread as u16)))
             .collect::<Result<Vec<_>, _>>()?;
@@ -185,6 +187,7 @@ struct BarrierKey {
 
 struct ProgressCodeBuilder<'a> {
     test: &'a Test,
+    observes_registers: bool,
     barriers: Vec<BarrierMembers>,
     keys: Vec<BarrierKey>,
 }
@@ -199,13 +202,13 @@ impl ProgressCodeBuilder<'_> {
         let ids = || (0..self.test.thread(thread).registers.len()).map(|r| RegisterId(r as u16));
         let registers = ids().map(|register| self.test.initial_register(thread, register).0).collect();
         let types = ids().map(|register| self.test.register_type(thread, register)).collect();
-        // Final registers do not matter to progress.
-        let observed = vec![false; self.test.thread(thread).registers.len()];
+        let observed = vec![self.observes_registers; self.test.thread(thread).registers.len()];
         let to_bits = |live: Vec<bool>| {
             let numbers = (0..).zip(live).filter(|(_, is_live)| *is_live);
             numbers.fold(0, |bits, (register, _)| bits | register_bit(register))
         };
-        let live = strongly_live_registers(instructions, &observed).into_iter().map(to_bits).collect();
+        let live = strongly_live_registers(instructions, &observed);
+        let live = live.into_iter().chain([observed]).map(to_bits).collect();
         Ok(CompiledThread { operations, registers, types, live })
     }
 

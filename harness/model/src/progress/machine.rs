@@ -214,9 +214,6 @@ impl ProgressMachine<'_> {
                 thread_state.instruction = at;
                 if at >= code.operations.len() {
                     thread_state.phase = ThreadPhase::Done;
-                    // Registers cannot be observed any more, so states that differ only in them
-                    // coincide.
-                    thread_state.registers.fill(0);
                     memory.end_thread(self.code, thread);
                     for (from, _, to, gate) in &self.code.thread_syncs {
                         if *from == thread && gate.is_none() {
@@ -266,6 +263,22 @@ impl ProgressMachine<'_> {
     /// Returns true if a thread has ended.
     pub(super) fn has_ended<M>(&self, state: &MachineState<M>, thread: usize) -> bool {
         state.threads[thread].phase == ThreadPhase::Done
+    }
+
+    /// Returns the value of a register, or of the storage of a name.
+    #[cfg(feature = "testing")]
+    pub(super) fn observed_value(
+        &self,
+        test: &litmus::Test,
+        state: &MachineState<FlatMemory>,
+        observable: litmus::Observable,
+    ) -> Value {
+        Value(match observable {
+            litmus::Observable::Register(thread, register) => {
+                state.threads[usize::from(thread.0)].registers[usize::from(register.0)]
+            }
+            litmus::Observable::Location(name, _) => state.memory.0[usize::from(test.storage_of(name).0)],
+        })
     }
 
     pub(super) fn program_counter<M>(&self, state: &MachineState<M>, thread: usize) -> usize {

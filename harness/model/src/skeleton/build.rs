@@ -10,7 +10,7 @@ use litmus::{
 };
 
 use super::barriers::{Arrival, PathAssignment, control_barrier_at, split_barrier_at};
-use super::subgroup::SubgroupResults;
+use super::subgroup::{SubgroupResults, subgroup_order};
 use super::tangles::Tangles;
 use super::vocabulary::Tags;
 use super::{Event, ExecutedBarrierHalf, ExecutionSemantics, FinalValueSource, MAX_EVENTS, Owner, Skeleton};
@@ -74,7 +74,7 @@ fn build_with_tangles(
         return Err(PredictError::TooManyEvents { events, bound: MAX_EVENTS });
     }
     builder.add_system_sync();
-    builder.add_system_relations();
+    builder.add_system_relations(tangles);
     let Builder { mut skeleton, arrivals, .. } = builder;
     if let Some(khronos) = &test.khronos {
         skeleton.forced_reads_from = forced_reads(&skeleton, khronos);
@@ -439,6 +439,7 @@ impl<'t> Builder<'t> {
             StepKind::Subgroup(_) => {
                 let result = self.results.get(thread, step.instruction);
                 self.reads[index].push(result);
+                self.marks.push(InstructionMark { thread, instruction: step.instruction, next: here });
             }
             StepKind::System => self.add_system_event(thread, step.instruction, &event),
         }
@@ -704,14 +705,15 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Adds the relations of submissions, waits, access masks, shader calls and interlocked sections.
-    fn add_system_relations(&mut self) {
+    /// Adds the relations of submissions, waits, access masks, shader calls, interlocked sections and subgroup operations.
+    fn add_system_relations(&mut self, tangles: &Tangles) {
         if self.marks.is_empty() {
             return;
         }
         let (test, skeleton) = (self.test, &mut self.skeleton);
         skeleton.system_sync.extend(system::submission_order(test, &skeleton.events, &self.marks));
         skeleton.shader_call_order = system::shader_call_order(test, &skeleton.events, &self.marks);
+        skeleton.subgroup_order = subgroup_order(&skeleton.events, &self.marks, tangles);
         skeleton.shader_call_groups = system::shader_call_groups(test);
         let columns: Vec<ThreadId> = (0..test.threads.len()).map(|index| ThreadId(index as u16)).collect();
         skeleton.interlock_order = system::interlock_order(test, &skeleton.events, &columns);

@@ -135,6 +135,7 @@ impl Skeleton {
             }),
             "uncovered" => from_list(&self.uncovered_pairs),
             "sco" => from_list(&self.shader_call_order),
+            "subop" => from_list(&self.subgroup_order),
             "interlock" => from_list(&self.interlock_order),
             "scall" => from_predicate(&|i, j| {
                 self.thread_pair(i, j).is_some_and(|(left, right)| {

@@ -4,9 +4,11 @@
 
 use litmus::{ScalarType, SubgroupOperation, TangledLane, Test, ThreadId, Value};
 
+use super::Event;
 use super::tangles::Tangles;
 use crate::path::{StepKind, ThreadStep};
 use crate::symbolic::{ReadIndex, SymbolicValue};
+use crate::system::{InstructionMark, thread_events};
 
 fn subgroup_operation_at(test: &Test, thread: ThreadId, instruction: u16) -> Option<&SubgroupOperation> {
     test.thread(thread).instructions.get(usize::from(instruction))?.kind.subgroup_operation()
@@ -103,6 +105,30 @@ fn compute_result(
         Some(result) => result,
         None => Some(SymbolicValue::Known(Value(0))),
     }
+}
+
+/// Orders the events of each lane before an operation before those of the other lanes of its tangle after it.
+pub(super) fn subgroup_order(
+    events: &[Event],
+    operations: &[InstructionMark],
+    tangles: &Tangles,
+) -> Vec<(u16, u16)> {
+    let mut pairs = Vec::new();
+    for from in operations {
+        for lane in tangles.lanes_with(from.thread, from.instruction) {
+            let is_other = |to: &&InstructionMark| {
+                to.thread == lane.thread
+                    && usize::from(to.instruction) == lane.instruction
+                    && to.thread != from.thread
+            };
+            for to in operations.iter().filter(is_other) {
+                let earlier = thread_events(events, from.thread).filter(|event| *event < from.next);
+                let later = || thread_events(events, to.thread).filter(|event| *event >= to.next);
+                pairs.extend(earlier.flat_map(|event| later().map(move |other| (event, other))));
+            }
+        }
+    }
+    pairs
 }
 
 /// Converts a thread's value to a value over events; `None` while a read that it needs is unknown.

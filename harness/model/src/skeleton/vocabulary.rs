@@ -75,6 +75,7 @@ pub const BASE_RELATIONS: &[(&str, &str)] = &[
     ("uncovered", "an access and an API operation whose access mask or range excludes it, both ways"),
     ("scall", "shader-call-related, reflexive"),
     ("sco", "shader-call order between different invocations, transitive"),
+    ("subop", "from an event before a subgroup operation to one of another lane of its tangle after it"),
     ("sfi", "fragments that overlap, reflexive"),
     ("interlock", "from the end of an interlock section to the begin of a later overlapping one"),
     ("vloc", "same name of memory, reflexive on accesses"),

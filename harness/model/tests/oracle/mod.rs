@@ -29,9 +29,10 @@ pub fn soak_cases(cases: u32, seed: u64) -> (u32, RngSeed) {
     }
 }
 
-/// Returns a shipped model.
+/// Returns a shipped model, or the one that determines if outcomes are interleaved.
 pub fn shipped(name: &str) -> Model {
-    Model::shipped(name).unwrap_or_else(|| panic!("no model {name}")).unwrap()
+    let text = || Model::shipped_text(name).unwrap_or_else(|| panic!("no model {name}"));
+    Model::shipped(name).unwrap_or_else(|| Model::from_text(name, text(), &|_| None)).unwrap()
 }
 
 /// Returns the outcomes of a prediction with a property.
