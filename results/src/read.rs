@@ -38,6 +38,8 @@ pub const MAX_INSTANCES_PER_DISPATCH: u64 = 1 << 32;
 
 /// Largest size of a record in bytes.
 const MAX_RECORD_BYTES: u64 = 64 << 20;
+/// Largest size of a plan, which has an entry for each test: a million tests fit.
+const MAX_PLAN_BYTES: u64 = 1 << 30;
 
 /// The content of a results folder or file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -174,7 +176,7 @@ fn read_folder(path: &Path) -> Result<Results, ReadError> {
 pub fn read_plan(folder: &Path) -> Result<Option<PlanRecord>, ReadError> {
     let path = folder.join(PLAN);
     let Some(file) = open_if_exists(&path)? else { return Ok(None) };
-    let bytes = read_to_limit(file, &path)?;
+    let bytes = read_to_limit(file, &path, MAX_PLAN_BYTES)?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| ReadError::Malformed {
         path: path.clone(),
         line: error.line().max(1),
@@ -190,7 +192,7 @@ pub fn read_plan(folder: &Path) -> Result<Option<PlanRecord>, ReadError> {
 pub fn read_machine_code(folder: &Path) -> Result<Vec<MachineCodeLine>, ReadError> {
     let path = folder.join(MACHINE_CODE);
     let Some(file) = open_if_exists(&path)? else { return Ok(Vec::new()) };
-    let bytes = read_to_limit(file, &path)?;
+    let bytes = read_to_limit(file, &path, MAX_RECORD_BYTES)?;
     let mut found: Vec<MachineCodeLine> = Vec::new();
     for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
         if line.iter().all(u8::is_ascii_whitespace) {
@@ -236,19 +238,19 @@ fn open_if_exists(path: &Path) -> Result<Option<File>, ReadError> {
     }
 }
 
-fn read_to_limit(file: File, path: &Path) -> Result<Vec<u8>, ReadError> {
+fn read_to_limit(file: File, path: &Path, most: u64) -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
-    file.take(MAX_RECORD_BYTES + 1)
+    file.take(most + 1)
         .read_to_end(&mut bytes)
         .map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
-    if bytes.len() as u64 > MAX_RECORD_BYTES {
-        return Err(too_long_error(path, 1));
+    if bytes.len() as u64 > most {
+        return Err(too_long_error(path, 1, most));
     }
     Ok(bytes)
 }
 
-fn too_long_error(path: &Path, line: usize) -> ReadError {
-    let what = format!("longer than {} MiB", MAX_RECORD_BYTES >> 20);
+fn too_long_error(path: &Path, line: usize, most: u64) -> ReadError {
+    let what = format!("longer than {} MiB", most >> 20);
     ReadError::Malformed { path: path.to_owned(), line, what }
 }
 
@@ -327,7 +329,7 @@ pub fn read_lines(
             break;
         }
         if read as u64 > MAX_RECORD_BYTES {
-            return Err(too_long_error(path, number));
+            return Err(too_long_error(path, number, MAX_RECORD_BYTES));
         }
         if bytes.iter().all(u8::is_ascii_whitespace) {
             continue;

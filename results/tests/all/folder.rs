@@ -98,6 +98,19 @@ fn changed_files_are_written_again() {
     }
 }
 
+/// A plan has an entry for each test, so that very many make it longer than any other record.
+#[test]
+fn a_long_plan_is_read_back() {
+    let root = tempdir().unwrap();
+    let path = root.path().join("out");
+    let mut long = PlanRecord { budget: "x".repeat(65 << 20), ..whole_plan() };
+    long.plan = long.hash().unwrap();
+    let mut folder = ResultsFolder::start(&path, &long).unwrap();
+    assert_eq!(folder.restore(&[]).unwrap(), []);
+    drop(folder);
+    assert!(ResultsFolder::resume(&path, &long).is_ok());
+}
+
 /// A killed run leaves a journal without holes, although another process truncated it.
 #[test]
 fn verdicts_after_a_truncation_follow_complete_lines() {
