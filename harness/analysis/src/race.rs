@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::choose::{InputGrid, InputMode};
 use crate::decide::InputChoiceReport;
@@ -16,7 +17,7 @@ use results::wire::{
     CoveredInputs, FindingRecord, LOST_ORDER, RaceLine, RaceProof, RaceVerdict, RejectedLine, UnprovedPlace,
 };
 use spirv_reader::{HlslExecution, ShaderLanguage, SpirvModule};
-use walk::{GridFinding, NeededInput, analyze_grid, analyze_until};
+use walk::{GridFinding, NeededInput, STEPS_PER_CHECK, analyze_grid, analyze_until};
 
 use crate::entry_options::{
     EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, refusal_record, source_refusal_text,
@@ -28,6 +29,8 @@ use crate::records::{finding_record, group_by_cause, race_line, refused_line};
 /// Upper bounds on the steps of a changed module, at least, and as a multiple of those of the unchanged one.
 const MIN_STEPS_OF_CANDIDATE: u64 = 2_000_000;
 const FACTOR_OF_CANDIDATE: u64 = 4;
+/// Lower bound on the checks of the time that the whole analysis of a changed module may make.
+const MIN_CHECKS_OF_CANDIDATE: u64 = 1_000;
 
 /// A function that stores the inputs of an entry point.
 pub type SaveInputs<'a> = dyn Fn(&AnalysisOptions) -> Result<(), String> + 'a;
@@ -436,8 +439,14 @@ fn add_all_fixes(
         return;
     };
     walked.line = line.clone();
+    let most_checks = MIN_CHECKS_OF_CANDIDATE + walked.report.steps.saturating_mul(2) / STEPS_PER_CHECK;
+    let is_by_model = walked.report.model.is_some();
     let walk = |bytes: &[u8]| {
         let module = entry_point::inputs::read_bound_module(bytes, requested).ok()?;
+        // With other inputs, too, a change may let invocations wait for each other without end.
+        let (stop, checks) = (stop.clone(), AtomicU64::new(0));
+        let stop: StopFunction =
+            Arc::new(move || !is_by_model && checks.fetch_add(1, Ordering::Relaxed) > most_checks || stop());
         let InputChoiceReport { report, options, further_options, .. } =
             walk_entry(request, &module, requested, &stop).ok()?;
         let line = race_line(file, &module, &options, report.clone());

@@ -29,13 +29,13 @@ use super::step::{Step, StepInterrupt};
 use super::value::ConcreteValue;
 
 /// Upper bound on the steps of all walks of a kernel, except the first walk of a large grid.
-pub const MAX_STEPS: u64 = 150_000_000;
+pub(super) const MAX_STEPS: u64 = 150_000_000;
 /// The first walk has this many steps for each invocation, if these are more.
 const STEPS_PER_INVOCATION: u64 = 1 << 13;
 /// Steps after which an invocation is preempted.
 const QUANTUM: u64 = 20_000;
 /// Steps between two checks of the deadline: a clock is slow beside an invocation of few steps.
-const STEPS_PER_CHECK: u64 = 1 << 13;
+pub const STEPS_PER_CHECK: u64 = 1 << 13;
 /// Rounds without a change before the first deadlock check.
 const IDLE_ROUNDS: u32 = 3;
 /// Rounds without a change before lanes are forced past a lane whose loop does not repeat.
