@@ -47,7 +47,7 @@ pub fn resolve_names(module: &SpirvModule, options: &AnalysisOptions) -> Result<
     let mut names: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for (id, variable) in &module.variables {
         let Some(descriptor) = module.descriptor_of(*id) else { continue };
-        names.insert(module.variable_name(*id, variable.ty), descriptor);
+        names.insert(module.display_name(*id), descriptor);
         if module.is_unnamed(*id) {
             names.insert(module.display_name(variable.ty), descriptor);
         }

@@ -872,9 +872,13 @@ impl SpirvModule {
         self.source_name(id).map_or_else(number, str::to_owned)
     }
 
-    /// Returns the display name of a variable of type `ty`; an unnamed block is called by its type.
+    /// Returns the display name of a variable of type `ty`: that of the source, or the set and binding of a resource.
     pub fn variable_name(&self, id: u32, ty: u32) -> String {
-        self.source_name_of_variable(id, ty).map_or_else(|| self.display_name(id), str::to_owned)
+        match (self.source_name_of_variable(id, ty), self.descriptor_of(id)) {
+            (Some(name), _) => name.to_owned(),
+            (None, Some((set, binding))) => format!("set {set} binding {binding}"),
+            (None, None) => self.display_name(id),
+        }
     }
 
     /// Returns the place of a variable as a name, if the module has none: `push`, or `buffer.` with set and binding.
