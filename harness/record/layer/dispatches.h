@@ -216,7 +216,8 @@ static void add_image(Inputs *inputs, uint32_t set, const Descriptor *descriptor
     if (range.levels == ~0u) range.levels = image->levels - range.level;
     if (range.layers == ~0u) range.layers = image->layers - range.layer;
     begin_resource(inputs, set, descriptor, &use);
-    append(&inputs->resources, ",\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u]}", found->id, range.level, range.levels, range.layer, range.layers);
+    append(&inputs->resources, ",\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"layout\":%d}", found->id, range.level, range.levels, range.layer, range.layers,
+           descriptor->image.layout);
     if (!inputs->capture) return;
     uint32_t size[3];
     for (int i = 0; i < 3; i++) size[i] = image->size[i] >> range.level ? image->size[i] >> range.level : 1;

@@ -98,7 +98,7 @@ static Result layer_vkCreateFramebuffer(Handle device, const FramebufferInfo *in
     return result;
 }
 
-static void add_attachment(Text *text, uint64_t handle, int32_t load, int32_t store, const RenderArea *area) {
+static void add_attachment(Text *text, uint64_t handle, int32_t layout, int32_t load, int32_t store, const RenderArea *area) {
     const ViewInfo *view = find_object(VIEWS, handle);
     const Image *image = view ? find_object(IMAGES, view->image) : NULL;
     if (!image) return;
@@ -106,10 +106,10 @@ static void add_attachment(Text *text, uint64_t handle, int32_t load, int32_t st
     bool is_depth = image->info.format >= 124 && image->info.format <= 130;
     uint64_t read = is_depth ? DEPTH_READ : COLOUR_READ, write = is_depth ? DEPTH_WRITE : COLOUR_WRITE;
     uint64_t early = is_depth ? STAGE_EARLY_TESTS : STAGE_COLOUR, late = is_depth ? STAGE_LATE_TESTS : STAGE_COLOUR;
-    if (load == LOAD) add_image_access(text, view->image, view->range, &box, early, read, 0);
-    else if (load != LOAD_NONE) add_image_access(text, view->image, view->range, &box, early, write, WRITES);
+    if (load == LOAD) add_image_access(text, view->image, view->range, layout, &box, early, read, 0);
+    else if (load != LOAD_NONE) add_image_access(text, view->image, view->range, layout, &box, early, write, WRITES);
     /* An attachment of depth that is loaded may be read-only. */
-    if (store != STORE_NONE) add_image_access(text, view->image, view->range, &box, late, write, WRITES | (is_depth && load == LOAD ? POSSIBLE : 0));
+    if (store != STORE_NONE) add_image_access(text, view->image, view->range, layout, &box, late, write, WRITES | (is_depth && load == LOAD ? POSSIBLE : 0));
 }
 
 /* Appends the layout transition of an attachment between two subpasses, or from or to the outside of the pass. It follows the first scopes
@@ -162,6 +162,26 @@ static void add_subpass_dependencies(Commands *commands, bool is_end) {
     if (pass) add_pass_transitions(commands, to);
 }
 
+/* Returns the first subpass that uses an attachment; UNUSED if none does. */
+static int32_t first_subpass(const RenderPass *pass, uint32_t attachment) {
+    for (uint32_t subpass = 0; subpass < pass->subpass_count; subpass++)
+        if (pass->layouts[subpass * pass->attachment_count + attachment] != UNUSED) return (int32_t)subpass;
+    return UNUSED;
+}
+
+/* Appends the begin of a subpass: its dependencies, and the accesses to attachments that no earlier one uses. */
+static void begin_subpass(Commands *commands, const char *what) {
+    const RenderPass *pass = commands->pass;
+    add_subpass_dependencies(commands, false);
+    if (!pass) return;
+    begin_command(commands, what, "");
+    for (uint32_t i = 0; commands->attachments && i < pass->attachment_count; i++)
+        if (first_subpass(pass, i) == (int32_t)commands->subpass)
+            add_attachment(&commands->list, commands->attachments[i], pass->layouts[commands->subpass * pass->attachment_count + i],
+                           pass->attachments[i].load, pass->attachments[i].store, &commands->area);
+    end_command(commands);
+}
+
 static void begin_render_pass(Handle handle, const char *what, const RenderPassBegin *info) {
     LOCK;
     Commands *commands = find_commands(handle);
@@ -175,11 +195,8 @@ static void begin_render_pass(Handle handle, const char *what, const RenderPassB
         commands->subpass = 0;
         free(commands->attachments);
         commands->attachments = views.count >= pass->attachment_count ? duplicate(views.views, pass->attachment_count * sizeof *views.views) : NULL;
-        add_subpass_dependencies(commands, false);
-        begin_command(commands, what, "");
-        for (uint32_t i = 0; i < views.count && i < pass->attachment_count; i++)
-            add_attachment(&commands->list, views.views[i], pass->attachments[i].load, pass->attachments[i].store, &info->area);
-        end_command(commands);
+        commands->area = info->area;
+        begin_subpass(commands, what);
     }
     UNLOCK;
 }
@@ -196,7 +213,7 @@ static void layer_vkCmdBeginRenderPass(Handle handle, const RenderPassBegin *inf
     } \
     static void layer_##next_subpass(Handle handle, const void *begin_info, const void *end_info) { \
         CALL_NEXT(handle, void, next_subpass, (Handle, const void *, const void *))(handle, begin_info, end_info); \
-        WITH_COMMANDS(commands->subpass++; add_subpass_dependencies(commands, false);); \
+        WITH_COMMANDS(commands->subpass++; begin_subpass(commands, #next_subpass);); \
     } \
     static void layer_##end(Handle handle, const void *info) { \
         CALL_NEXT(handle, void, end, (Handle, const void *))(handle, info); \
@@ -207,7 +224,7 @@ RENDER_PASS2(vkCmdBeginRenderPass2KHR, vkCmdNextSubpass2KHR, vkCmdEndRenderPass2
 
 static void layer_vkCmdNextSubpass(Handle handle, int32_t contents) {
     CALL_NEXT(handle, void, vkCmdNextSubpass, (Handle, int32_t))(handle, contents);
-    WITH_COMMANDS(commands->subpass++; add_subpass_dependencies(commands, false););
+    WITH_COMMANDS(commands->subpass++; begin_subpass(commands, "vkCmdNextSubpass"););
 }
 
 static void layer_vkCmdEndRenderPass(Handle handle) {
@@ -217,8 +234,8 @@ static void layer_vkCmdEndRenderPass(Handle handle) {
 
 static void add_rendering_attachment(Text *text, const RenderingAttachment *at, const RenderArea *area) {
     if (!at || !at->view) return;
-    add_attachment(text, at->view, at->load, at->store, area);
-    if (at->resolve_mode && at->resolve_view) add_attachment(text, at->resolve_view, LOAD_NONE, 0, area);
+    add_attachment(text, at->view, at->layout, at->load, at->store, area);
+    if (at->resolve_mode && at->resolve_view) add_attachment(text, at->resolve_view, at->resolve_layout, LOAD_NONE, 0, area);
 }
 
 #define RENDERING(name) \
@@ -282,7 +299,7 @@ static void add_possible_accesses(Text *text, uint32_t stages, const Descriptor 
             uint64_t access = is_write ? SYNC_STORAGE_WRITE : use.reads;
             int kind = is_write ? POSSIBLE | WRITES : POSSIBLE;
             if (use.buffer) add_buffer_access(text, use.buffer, use.offset, use.size, stage, access, kind);
-            else if (use.view) add_image_access(text, use.view->image, use.view->range, NULL, stage, access, kind);
+            else if (use.view) add_image_access(text, use.view->image, use.view->range, descriptor->image.layout, NULL, stage, access, kind);
         }
     }
 }

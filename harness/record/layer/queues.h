@@ -222,7 +222,7 @@ static Result layer_vkQueuePresentKHR(Handle queue, const PresentInfo *info) {
     for (uint32_t i = 0; i < info->count; i++) {
         const Swapchain *swapchain = find_object(SWAPCHAINS, info->swapchains[i]);
         if (swapchain && info->indices[i] < swapchain->count)
-            add_image_access(&list, swapchain->images[info->indices[i]], ALL, NULL, STAGE_ANY, READ_MEMORY, 0);
+            add_image_access(&list, swapchain->images[info->indices[i]], ALL, PRESENT_LAYOUT, NULL, STAGE_ANY, READ_MEMORY, 0);
     }
     append(&list, "]}");
     uint64_t id = write_commands(&list, NULL, 0);
@@ -265,7 +265,8 @@ static void layer_vkGetDeviceQueue2(Handle device, const QueueInfo2 *info, Handl
 DESTRUCTION(vkDestroyFence, FENCES)
 DESTRUCTION(vkDestroySemaphore, SEMAPHORES)
 
-/* Waits of the host. Their events follow the calls. What changes mapped memory meanwhile is no write of the host. */
+/* Waits of the host. Their events follow the calls. What changes mapped memory meanwhile is no write of the host. The events of its signals
+ * precede the calls, and follow what it wrote before. */
 
 static void begin_wait(Handle device) {
     LOCK;
@@ -375,11 +376,20 @@ static void record_semaphores(Handle device, uint32_t count, const uint64_t *sem
         return result; \
     } \
     static Result layer_##signal(Handle device, const SemaphoreSignalInfo *info) { \
+        begin_wait(device); \
         LOCK; \
         WRITE_EVENT("{\"event\":\"host-signal\",\"semaphore\":%" PRIu64 ",\"value\":%" PRIu64 "}", object_id(SEMAPHORES, info->semaphore), info->value); \
         UNLOCK; \
         return CALL_NEXT(device, Result, signal, (Handle, const SemaphoreSignalInfo *))(device, info); \
     }
+static Result layer_vkSetEvent(Handle device, uint64_t event) {
+    begin_wait(device);
+    LOCK;
+    WRITE_EVENT("{\"event\":\"host-set-event\",\"event_id\":%" PRIu64 "}", object_id(EVENTS, event));
+    UNLOCK;
+    return CALL_NEXT(device, Result, vkSetEvent, (Handle, uint64_t))(device, event);
+}
+
 TIMELINE(vkWaitSemaphores, vkGetSemaphoreCounterValue, vkSignalSemaphore)
 TIMELINE(vkWaitSemaphoresKHR, vkGetSemaphoreCounterValueKHR, vkSignalSemaphoreKHR)
 
@@ -409,6 +419,6 @@ static Result layer_vkSetDebugUtilsObjectNameEXT(Handle device, const NameInfo *
     LAYER_FUNCTION(vkCreateSemaphore) LAYER_FUNCTION(vkDestroyFence) LAYER_FUNCTION(vkDestroySemaphore) \
     LAYER_FUNCTION(vkQueuePresentKHR) LAYER_FUNCTION(vkQueueBindSparse) LAYER_FUNCTION(vkGetDeviceQueue) LAYER_FUNCTION(vkGetDeviceQueue2) LAYER_FUNCTION(vkQueueSubmit) LAYER_FUNCTION(vkQueueSubmit2) \
     LAYER_FUNCTION(vkQueueSubmit2KHR) LAYER_FUNCTION(vkQueueWaitIdle) LAYER_FUNCTION(vkDeviceWaitIdle) LAYER_FUNCTION(vkWaitForFences) \
-    LAYER_FUNCTION(vkGetFenceStatus) LAYER_FUNCTION(vkGetEventStatus) LAYER_FUNCTION(vkWaitSemaphores) LAYER_FUNCTION(vkWaitSemaphoresKHR) \
+    LAYER_FUNCTION(vkGetFenceStatus) LAYER_FUNCTION(vkGetEventStatus) LAYER_FUNCTION(vkSetEvent) LAYER_FUNCTION(vkWaitSemaphores) LAYER_FUNCTION(vkWaitSemaphoresKHR) \
     LAYER_FUNCTION(vkGetSemaphoreCounterValue) LAYER_FUNCTION(vkGetSemaphoreCounterValueKHR) LAYER_FUNCTION(vkSignalSemaphore) \
     LAYER_FUNCTION(vkSignalSemaphoreKHR) LAYER_FUNCTION(vkSetDebugUtilsObjectNameEXT)

@@ -67,6 +67,7 @@ typedef struct Commands {
     const struct RenderPass *pass;
     uint64_t *attachments; /* The views of its attachments. */
     uint32_t subpass;
+    RenderArea area;
     Text list;      /* The commands, as JSON objects separated by commas. */
     uint64_t id;    /* Of the recorded commands; 0 until they are submitted. */
     LateUse *late_uses;

@@ -74,10 +74,16 @@ RECORD_ADDRESS(vkGetBufferDeviceAddressKHR)
 RECORD_ADDRESS(vkGetBufferDeviceAddressEXT)
 
 static void record_image(uint64_t handle, const ImageInfo *info) {
+    enum { EXTERNAL_IMAGE = 1000072001 };
     Image *image = store_object(IMAGES, handle, allocate(sizeof *image));
     *image = (Image){ ++last_id, *info };
-    WRITE_EVENT("{\"event\":\"image\",\"image\":%" PRIu64 ",\"format\":%d,\"size\":[%u,%u,%u],\"levels\":%u,\"layers\":%u,\"is_exclusive\":%s}", image->id,
-                info->format, info->size[0], info->size[1], info->size[2], info->levels, info->layers, info->sharing ? "false" : "true");
+    int32_t layout = info->layout;
+    /* Another API may use it. */
+    for (const Header *at = info->next; at; at = at->next)
+        if (at->type == EXTERNAL_IMAGE) layout = -1;
+    WRITE_EVENT("{\"event\":\"image\",\"image\":%" PRIu64 ",\"format\":%d,\"size\":[%u,%u,%u],\"levels\":%u,\"layers\":%u,\"layout\":%d,\"is_exclusive\":%s}",
+                image->id, info->format, info->size[0], info->size[1], info->size[2], info->levels, info->layers, layout,
+                info->sharing ? "false" : "true");
 }
 
 static Result layer_vkCreateImage(Handle device, const ImageInfo *info, const void *allocator, uint64_t *created) {

@@ -35,20 +35,26 @@ static void add_buffer_access(Text *text, uint64_t handle, uint64_t from, uint64
     append_access(text, stage, access, kind);
 }
 
-static void append_image_access(Text *text, const Image *image, SubresourceRange range, const uint64_t texels[2], uint64_t stage, uint64_t access, int kind) {
-    append(text, "%s{\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"bytes\":[%" PRIu64 ",%" PRIu64 "]", text->data[text->length - 1] == '[' ? "" : ",",
-           image->id, range.level, range.levels, range.layer, range.layers, texels[0], texels[1]);
+enum { UNKNOWN_LAYOUT = -1, PRESENT_LAYOUT = 1000001002 };
+
+static void append_image_access(Text *text, const Image *image, SubresourceRange range, int32_t layout, const uint64_t texels[2], uint64_t stage,
+                                uint64_t access, int kind) {
+    append(text, "%s{\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"layout\":%d,\"bytes\":[%" PRIu64 ",%" PRIu64 "]",
+           text->data[text->length - 1] == '[' ? "" : ",", image->id, range.level, range.levels, range.layer, range.layers, layout, texels[0], texels[1]);
     append_access(text, stage, access, kind);
 }
 
 enum { FIRST_DEPTH_STENCIL = 128, LAST_DEPTH_STENCIL = 130, ALL_DEPTH_STENCIL = 6, FIRST_EXTENSION_FORMAT = 1000000000 };
+
+enum { MAX_ROWS = 32 };
 
 /* A box of texels in a level; NULL for whole levels. */
 typedef struct TexelBox {
     int64_t from[3], to[3];
 } TexelBox;
 
-static void add_image_access(Text *text, uint64_t handle, SubresourceRange range, const TexelBox *box, uint64_t stage, uint64_t access, int kind) {
+static void add_image_access(Text *text, uint64_t handle, SubresourceRange range, int32_t layout, const TexelBox *box, uint64_t stage, uint64_t access,
+                             int kind) {
     const Image *image = find_object(IMAGES, handle);
     if (!image) return;
     uint64_t texels[2] = { 0, ~(uint64_t)0 };
@@ -71,12 +77,18 @@ static void add_image_access(Text *text, uint64_t handle, SubresourceRange range
             texels[1] = (uint64_t)(((high[2] - 1) * size[1] + high[1] - 1) * size[0] + high[0]);
         }
         if (!is_range) {
-            /* The first row is an access; the others are in a range that has more. */
-            append_image_access(text, image, range, (uint64_t[2]){ texels[0], texels[0] + (uint64_t)(high[0] - low[0]) }, stage, access, kind);
+            uint64_t width = (uint64_t)(high[0] - low[0]), rows = (uint64_t)((high[2] - low[2]) * (high[1] - low[1])), row = 0;
+            for (int64_t slice = low[2]; slice < high[2] && row < MAX_ROWS; slice++)
+                for (int64_t line = low[1]; line < high[1] && row < MAX_ROWS; line++, row++) {
+                    uint64_t at = (uint64_t)((slice * size[1] + line) * size[0] + low[0]);
+                    append_image_access(text, image, range, layout, (uint64_t[2]){ at, at + width }, stage, access, kind);
+                }
+            if (row == rows) return;
+            /* The other rows are in a range that has more. */
             kind |= POSSIBLE;
         }
     }
-    append_image_access(text, image, range, texels, stage, access, kind);
+    append_image_access(text, image, range, layout, texels, stage, access, kind);
 }
 
 /* Regions start `stride` bytes apart. */
@@ -142,7 +154,7 @@ static bool image_copy_bytes(const Image *image, const ImageCopy *region, uint64
 }
 
 /* Regions start `stride` bytes apart. Layers that are `~0` are the rest. */
-static void add_image_copies(Handle handle, const char *what, bool is_to_image, uint64_t buffer, uint64_t image, uint32_t count,
+static void add_image_copies(Handle handle, const char *what, bool is_to_image, uint64_t buffer, uint64_t image, int32_t layout, uint32_t count,
                              const char *regions, size_t stride) {
     LOCK;
     Commands *commands = find_commands(handle);
@@ -160,7 +172,8 @@ static void add_image_copies(Handle handle, const char *what, bool is_to_image, 
         SubresourceRange range = { region.aspect, region.level, 1, region.layer, region.layers };
         add_buffer_access(&commands->list, buffer, region.offset, size, SYNC_COPY, is_to_image ? SYNC_TRANSFER_READ : SYNC_TRANSFER_WRITE,
                           kind | (is_to_image ? 0 : WRITES));
-        add_image_access(&commands->list, image, range, &box, SYNC_COPY, is_to_image ? SYNC_TRANSFER_WRITE : SYNC_TRANSFER_READ, is_to_image ? WRITES : 0);
+        add_image_access(&commands->list, image, range, layout, &box, SYNC_COPY, is_to_image ? SYNC_TRANSFER_WRITE : SYNC_TRANSFER_READ,
+                         is_to_image ? WRITES : 0);
     }
     if (commands) end_command(commands);
     UNLOCK;
@@ -169,31 +182,37 @@ static void add_image_copies(Handle handle, const char *what, bool is_to_image, 
 static void layer_vkCmdCopyBufferToImage(Handle handle, uint64_t buffer, uint64_t image, int32_t layout, uint32_t count, const ImageCopy *regions) {
     CALL_NEXT(handle, void, vkCmdCopyBufferToImage, (Handle, uint64_t, uint64_t, int32_t, uint32_t, const ImageCopy *))(
         handle, buffer, image, layout, count, regions);
-    add_image_copies(handle, "vkCmdCopyBufferToImage", true, buffer, image, count, (const char *)regions, sizeof *regions);
+    add_image_copies(handle, "vkCmdCopyBufferToImage", true, buffer, image, layout, count, (const char *)regions, sizeof *regions);
 }
 
 static void layer_vkCmdCopyImageToBuffer(Handle handle, uint64_t image, int32_t layout, uint64_t buffer, uint32_t count, const ImageCopy *regions) {
     CALL_NEXT(handle, void, vkCmdCopyImageToBuffer, (Handle, uint64_t, int32_t, uint64_t, uint32_t, const ImageCopy *))(
         handle, image, layout, buffer, count, regions);
-    add_image_copies(handle, "vkCmdCopyImageToBuffer", false, buffer, image, count, (const char *)regions, sizeof *regions);
+    add_image_copies(handle, "vkCmdCopyImageToBuffer", false, buffer, image, layout, count, (const char *)regions, sizeof *regions);
 }
 
 #define IMAGE_COPY2(to_image, to_buffer) \
     static void layer_##to_image(Handle handle, const BufferToImage2 *copy) { \
         CALL_NEXT(handle, void, to_image, (Handle, const BufferToImage2 *))(handle, copy); \
-        add_image_copies(handle, #to_image, true, copy->buffer, copy->image, copy->count, (const char *)copy->regions + sizeof(Header), \
+        add_image_copies(handle, #to_image, true, copy->buffer, copy->image, copy->layout, copy->count, (const char *)copy->regions + sizeof(Header), \
                          sizeof(Header) + sizeof(ImageCopy)); \
     } \
     static void layer_##to_buffer(Handle handle, const ImageToBuffer2 *copy) { \
         CALL_NEXT(handle, void, to_buffer, (Handle, const ImageToBuffer2 *))(handle, copy); \
-        add_image_copies(handle, #to_buffer, false, copy->buffer, copy->image, copy->count, (const char *)copy->regions + sizeof(Header), \
+        add_image_copies(handle, #to_buffer, false, copy->buffer, copy->image, copy->layout, copy->count, (const char *)copy->regions + sizeof(Header), \
                          sizeof(Header) + sizeof(ImageCopy)); \
     }
 IMAGE_COPY2(vkCmdCopyBufferToImage2, vkCmdCopyImageToBuffer2)
 IMAGE_COPY2(vkCmdCopyBufferToImage2KHR, vkCmdCopyImageToBuffer2KHR)
 
 /* Copies, resolves and blits between images. */
-static void add_image_transfers(Handle handle, const char *what, uint64_t stage, bool is_blit, uint64_t from, uint64_t to, uint32_t count,
+/* The image of each side, with its layout. */
+typedef struct TransferSide {
+    uint64_t image;
+    int32_t layout;
+} TransferSide;
+
+static void add_image_transfers(Handle handle, const char *what, uint64_t stage, bool is_blit, TransferSide from, TransferSide to, uint32_t count,
                                 const char *regions, size_t stride) {
     LOCK;
     Commands *commands = find_commands(handle);
@@ -213,8 +232,8 @@ static void add_image_transfers(Handle handle, const char *what, uint64_t stage,
                 boxes[side].to[j] = is_blit ? blit.sides[side].corners[1][j] : (int64_t)region.sides[side].begin[j] + region.size[j];
             }
         }
-        add_image_access(&commands->list, from, ranges[0], &boxes[0], stage, SYNC_TRANSFER_READ, 0);
-        add_image_access(&commands->list, to, ranges[1], &boxes[1], stage, SYNC_TRANSFER_WRITE, WRITES);
+        add_image_access(&commands->list, from.image, ranges[0], from.layout, &boxes[0], stage, SYNC_TRANSFER_READ, 0);
+        add_image_access(&commands->list, to.image, ranges[1], to.layout, &boxes[1], stage, SYNC_TRANSFER_WRITE, WRITES);
     }
     if (commands) end_command(commands);
     UNLOCK;
@@ -224,13 +243,14 @@ static void add_image_transfers(Handle handle, const char *what, uint64_t stage,
     static void layer_##name(Handle handle, uint64_t from, int32_t from_layout, uint64_t to, int32_t to_layout, uint32_t count, const region_type *regions) { \
         CALL_NEXT(handle, void, name, (Handle, uint64_t, int32_t, uint64_t, int32_t, uint32_t, const region_type *))( \
             handle, from, from_layout, to, to_layout, count, regions); \
-        add_image_transfers(handle, #name, stage, false, from, to, count, (const char *)regions, sizeof *regions); \
+        add_image_transfers(handle, #name, stage, false, (TransferSide){ from, from_layout }, (TransferSide){ to, to_layout }, count, \
+                            (const char *)regions, sizeof *regions); \
     }
 #define IMAGE_TRANSFER2(name, stage, is_blit, region_type) \
     static void layer_##name(Handle handle, const ImageTransfer2 *all) { \
         CALL_NEXT(handle, void, name, (Handle, const ImageTransfer2 *))(handle, all); \
-        add_image_transfers(handle, #name, stage, is_blit, all->from, all->to, all->count, (const char *)all->regions + sizeof(Header), \
-                            (sizeof(Header) + sizeof(region_type) + 7) / 8 * 8); \
+        add_image_transfers(handle, #name, stage, is_blit, (TransferSide){ all->from, all->from_layout }, (TransferSide){ all->to, all->to_layout }, \
+                            all->count, (const char *)all->regions + sizeof(Header), (sizeof(Header) + sizeof(region_type) + 7) / 8 * 8); \
     }
 IMAGE_TRANSFER(vkCmdCopyImage, SYNC_COPY, ImageRegion)
 IMAGE_TRANSFER(vkCmdResolveImage, SYNC_RESOLVE, ImageRegion)
@@ -245,7 +265,7 @@ static void layer_vkCmdBlitImage(Handle handle, uint64_t from, int32_t from_layo
                                  const ImageBlit *regions, int32_t filter) {
     CALL_NEXT(handle, void, vkCmdBlitImage, (Handle, uint64_t, int32_t, uint64_t, int32_t, uint32_t, const ImageBlit *, int32_t))(
         handle, from, from_layout, to, to_layout, count, regions, filter);
-    add_image_transfers(handle, "vkCmdBlitImage", SYNC_BLIT, true, from, to, count, (const char *)regions, sizeof *regions);
+    add_image_transfers(handle, "vkCmdBlitImage", SYNC_BLIT, true, (TransferSide){ from, from_layout }, (TransferSide){ to, to_layout }, count, (const char *)regions, sizeof *regions);
 }
 
 #define CLEAR_IMAGE(name) \
@@ -256,7 +276,7 @@ static void layer_vkCmdBlitImage(Handle handle, uint64_t from, int32_t from_layo
         Commands *commands = find_commands(handle); \
         if (commands) begin_command(commands, #name, ""); \
         for (uint32_t i = 0; commands && i < count; i++) \
-            add_image_access(&commands->list, image, ranges[i], NULL, SYNC_CLEAR | SYNC_COPY, SYNC_TRANSFER_WRITE, WRITES); \
+            add_image_access(&commands->list, image, ranges[i], layout, NULL, SYNC_CLEAR | SYNC_COPY, SYNC_TRANSFER_WRITE, WRITES); \
         if (commands) end_command(commands); \
         UNLOCK; \
     }

@@ -22,7 +22,10 @@ impl CommandHazard {
             _ => None,
         };
         (self.missing, self.is_possible) == (other.missing, other.is_possible)
-            && self.missing != MissingOrder::Ownership
+            && matches!(
+                self.missing,
+                MissingOrder::Execution | MissingOrder::Availability | MissingOrder::Visibility
+            )
             && queues(self) == queues(other)
             && scopes(self) == scopes(other)
     }

@@ -6,13 +6,23 @@ use crate::hazard::{ByteRange, ResourceId};
 use crate::journal::{DispatchResource, Event};
 use crate::scopes::Location;
 
+/// The properties of an image.
+#[derive(Clone, Copy)]
+pub(crate) struct KnownImage {
+    pub format: i32,
+    pub size: [u32; 3],
+    pub levels: u32,
+    pub layers: u32,
+    /// The layout after its creation.
+    pub layout: i32,
+}
+
 /// The memory of buffers and images, and who owns them.
 #[derive(Default)]
 pub struct MemoryBindings {
     buffers: HashMap<u64, (Location, u64)>,
     pub(crate) sizes: HashMap<u64, u64>,
-    /// Format, size, levels and layers.
-    pub(crate) images: HashMap<u64, (i32, [u32; 3], u32, u32)>,
+    pub(crate) images: HashMap<u64, KnownImage>,
     /// The bound ranges of images that share memory with another resource.
     pub(crate) aliased_images: HashMap<u64, (u64, ByteRange)>,
     shared: BTreeSet<ResourceId>,
@@ -32,8 +42,10 @@ impl MemoryBindings {
                     bindings.sizes.insert(*buffer, *size);
                     bindings.shared.extend((!is_exclusive).then_some(ResourceId::Buffer(*buffer)));
                 }
-                Event::Image { image, format, size, levels, layers, is_exclusive } => {
-                    bindings.images.insert(*image, (*format, *size, *levels, *layers));
+                Event::Image { image, format, size, levels, layers, layout, is_exclusive } => {
+                    let (format, size, layout) = (*format, *size, *layout);
+                    let known = KnownImage { format, size, levels: *levels, layers: *layers, layout };
+                    bindings.images.insert(*image, known);
                     bindings.shared.extend((!is_exclusive).then_some(ResourceId::Image(*image)));
                 }
                 Event::Bind { buffer: Some(buffer), memory, offset, .. } => {
@@ -114,7 +126,7 @@ impl MemoryBindings {
 
     /// Returns the levels and layers of an image in a range.
     pub(crate) fn subresources(&self, image: u64, range: [u32; 4]) -> Vec<(u32, u32)> {
-        let (levels, layers) = self.images.get(&image).map_or((1, 1), |known| (known.2, known.3));
+        let (levels, layers) = self.images.get(&image).map_or((1, 1), |known| (known.levels, known.layers));
         let [level, level_count, layer, layer_count] = range;
         let all = (level..levels).take(level_count as usize);
         all.flat_map(|level| (layer..layers).take(layer_count as usize).map(move |layer| (level, layer)))
@@ -123,12 +135,12 @@ impl MemoryBindings {
 
     /// Returns true if an image has one level and one layer.
     pub(crate) fn has_one_part(&self, image: u64) -> bool {
-        self.images.get(&image).is_some_and(|(.., levels, layers)| levels * layers == 1)
+        self.images.get(&image).is_some_and(|known| known.levels * known.layers == 1)
     }
 
     /// Returns the texels of a level; none if the format's blocks are not texels.
     pub(crate) fn texels_of_level(&self, image: u64, level: u32) -> Option<u64> {
-        let (format, size, ..) = self.images.get(&image)?;
+        let KnownImage { format, size, .. } = self.images.get(&image)?;
         let is_compressed = (131..=184).contains(format) || *format >= 1_000_000_000;
         (!is_compressed).then(|| size.iter().map(|side| u64::from((side >> level.min(31)).max(1))).product())
     }

@@ -27,6 +27,8 @@ pub enum Conflict {
     WriteAfterRead,
     /// A write of the host to what a command reads that may not have ended.
     Host,
+    /// A use of an image in another layout, or after a transition that discarded what it reads.
+    Layout,
 }
 
 /// Part of the order that a hazard lacks.
@@ -40,6 +42,10 @@ pub enum MissingOrder {
     Visibility,
     /// The queue family of the first command did not release the resource, or that of the second did not acquire it.
     Ownership,
+    /// A transition between two layouts: the one that the image has, and the one that the command expects.
+    Transition(i32, i32),
+    /// The old layout of a transition that discards the contents: the one that the image has.
+    Contents(i32),
 }
 
 /// Stages and accesses of one side of a hazard, for the barrier that orders it.

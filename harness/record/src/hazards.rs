@@ -18,6 +18,7 @@ use crate::hazard::{
     AccessSide, ByteRange, CommandHazard, Conflict, MissingOrder, ResourceBytes, ResourceId,
 };
 use crate::journal::{Command, DispatchResource, Event, RecordedAccess, SemaphoreUse, SyncScope};
+use crate::layouts::{ImageLayouts, LayoutError};
 use crate::scopes::{
     Access, Location, PriorAccess, access, expand_accesses, expand_stages, second_scope_stages, stage,
 };
@@ -45,7 +46,7 @@ struct Barrier<'a> {
     queue: u64,
     scopes: (SyncScope, SyncScope),
     image: Option<(u64, [u32; 4])>,
-    transition: bool,
+    transition: Option<[i32; 2]>,
     buffer: Option<(Location, u64, u64)>,
     families: Option<[u32; 2]>,
     events: &'a [u64],
@@ -71,6 +72,11 @@ pub(crate) struct HazardSearch<'a, F> {
     semaphores: HashMap<u64, Vec<Signal>>,
     fences: HashMap<u64, Vec<usize>>,
     pub events: HashMap<u64, Vec<usize>>,
+    /// Events that commands wait for and that nothing has signalled, and those that the host has.
+    awaited: BTreeSet<u64>,
+    signalled_by_host: BTreeSet<u64>,
+    /// None if the layouts are not compared.
+    layouts: Option<ImageLayouts>,
     /// True if a command whose accesses are unknown may still run.
     has_unknown_accesses: bool,
     pub hazards: Vec<CommandHazard>,
@@ -91,6 +97,7 @@ pub fn find_hazards(
 ) -> Vec<CommandHazard> {
     let bindings = MemoryBindings::from_events(events);
     let mut search = HazardSearch::new(timeline, &bindings, &accessed_bytes);
+    search.layouts = Some(ImageLayouts::default());
     for step in &timeline.steps {
         search.take_step(step);
     }
@@ -139,6 +146,9 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             semaphores: HashMap::new(),
             fences: HashMap::new(),
             events: HashMap::new(),
+            awaited: BTreeSet::new(),
+            signalled_by_host: BTreeSet::new(),
+            layouts: None,
             has_unknown_accesses: false,
             hazards: Vec::new(),
             known: HashMap::new(),
@@ -179,6 +189,12 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             Step::WaitEvent(event) => {
                 let covered = self.events.get(event).cloned().unwrap_or_default();
                 self.end_accesses(&covered);
+            }
+            Step::SetEvent(event) => {
+                self.signalled_by_host.insert(*event);
+                self.awaited.remove(event);
+                let is_held = !self.awaited.is_empty();
+                self.priors.values_mut().for_each(|prior| prior.is_held &= is_held);
             }
             Step::Idle(queues) => {
                 let ended = queues.iter().flat_map(|queue| self.covered_by(*queue, stage::ALL));
@@ -232,7 +248,8 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
     /// Reports changed bytes that a command reads which may still run, and that no such command writes.
     fn check_host_writes(&mut self, memory: u64, ranges: &[ByteRange]) {
         let at = self.by_location.get(&Location::Memory(memory)).cloned().unwrap_or_default();
-        let all: Vec<Access> = at.iter().filter_map(|index| Some(self.priors.get(index)?.access)).collect();
+        let started = at.iter().filter_map(|index| self.priors.get(index)).filter(|prior| !prior.is_held);
+        let all: Vec<Access> = started.map(|prior| prior.access).collect();
         let overlap = |access: &Access, range: &ByteRange| {
             let (from, to) = (access.base + access.range.0, access.base + access.range.1);
             (from.max(range.0) < to.min(range.1)).then(|| (from.max(range.0), to.min(range.1)))
@@ -312,7 +329,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                     queue,
                     scopes: (*from, *to),
                     image: image.map(|image| (image, range.unwrap_or(all))),
-                    transition: layouts.is_some_and(|[old, new]| old != new),
+                    transition: layouts.filter(|[old, new]| old != new),
                     buffer,
                     families: families.filter(|[a, b]| a != b && ![*a, *b].contains(&IGNORED_FAMILY)),
                     events,
@@ -327,6 +344,9 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
         let family = self.bindings.families.get(&barrier.queue).copied();
         let is_release = barrier.families.is_some_and(|[first, _]| Some(first) == family);
         // The signals of events end the first scope. An event that the host signals orders everything.
+        let is_open =
+            |event: &&u64| !self.events.contains_key(event) && !self.signalled_by_host.contains(event);
+        self.awaited.extend(barrier.events.iter().filter(is_open));
         let covered = barrier.events.iter().map(|event| self.events.get(event)).collect::<Option<Vec<_>>>();
         let covered = covered.filter(|_| !barrier.events.is_empty());
         let covered: Option<BTreeSet<usize>> =
@@ -334,7 +354,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
         let subresources =
             barrier.image.map(|(image, range)| (image, self.bindings.subresources(image, range)));
         // A transition writes all memory of the image, which other resources may share.
-        let transitioned = barrier.image.filter(|_| barrier.transition && !is_release);
+        let transitioned = barrier.image.filter(|_| barrier.transition.is_some() && !is_release);
         let shared = transitioned.and_then(|(image, _)| self.bindings.aliased_images.get(&image).copied());
         let mut transition = Vec::new();
         self.work += self.priors.len();
@@ -386,6 +406,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             }
         }
         let Some((image, all)) = subresources.filter(|_| transitioned.is_some()) else { return };
+        self.change_layouts(barrier, image, &all);
         let parts =
             all.into_iter().map(|(level, layer)| (Location::Subresource(image, level, layer), 0, u64::MAX));
         let shared = shared.map(|(memory, range)| (Location::Memory(memory), range.0, range.1 - range.0));
@@ -424,6 +445,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             (Some(buffer), _, _) => self.access_buffer(by, buffer, bytes, kind),
             (None, Some(image), Some(range)) => {
                 for (level, layer) in self.bindings.subresources(image, range) {
+                    self.use_layout(by.0, (image, level, layer), access.layout, kind);
                     let location = Location::Subresource(image, level, layer);
                     self.access(by, (location, ResourceId::Image(image), 0), bytes, kind);
                 }
@@ -465,6 +487,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                         ),
                     };
                     if texels.0 < texels.1 {
+                        self.use_layout(by.0, (image, *level, *layer), resource.layout, kind);
                         self.access(by, place, texels, kind);
                     }
                 }
@@ -472,6 +495,47 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             }
             self.access_aliases(by, image, kind);
         }
+    }
+
+    /// Changes the layouts of the parts of an image.
+    fn change_layouts(&mut self, barrier: &Barrier<'_>, image: u64, parts: &[(u32, u32)]) {
+        /// `VK_QUEUE_FAMILY_FOREIGN_EXT` and `VK_QUEUE_FAMILY_EXTERNAL`.
+        const OTHER_APIS: [u32; 2] = [u32::MAX - 2, u32::MAX - 1];
+        let Some(layouts) = barrier.transition else { return };
+        let is_foreign = barrier.families.is_some_and(|both| both.iter().any(|one| OTHER_APIS.contains(one)));
+        for (level, layer) in parts {
+            let (part, bindings) = ((image, *level, *layer), self.bindings);
+            let Some(known) = &mut self.layouts else { return };
+            if is_foreign {
+                known.forget(bindings, part);
+            }
+            let error = known.change(bindings, part, barrier.command, layouts);
+            self.report_layout(barrier.command, image, error, false);
+        }
+    }
+
+    fn use_layout(&mut self, command: usize, part: (u64, u32, u32), layout: Option<i32>, kind: AccessKind) {
+        let bindings = self.bindings;
+        let Some((known, layout)) = self.layouts.as_mut().zip(layout) else { return };
+        let error = known.access(bindings, part, layout, kind.is_write);
+        self.report_layout(command, part.0, error, kind.is_possible);
+    }
+
+    fn report_layout(&mut self, command: usize, image: u64, error: Option<LayoutError>, is_possible: bool) {
+        let Some((transition, missing)) = error else { return };
+        let side = AccessSide { stage: 0, access: 0 };
+        self.report(CommandHazard {
+            conflict: Conflict::Layout,
+            first: transition.unwrap_or(command),
+            second: transition.map(|_| command),
+            before: side,
+            after: side,
+            resource: ResourceId::Image(image),
+            bytes: None,
+            missing,
+            is_possible,
+            count: 1,
+        });
     }
 
     fn access_buffer(&mut self, by: Executor, buffer: u64, range: ByteRange, kind: AccessKind) {
@@ -501,7 +565,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
         let later =
             Access { command, queue, location, resource, base, range, kind, is_write, is_possible, family };
         self.compare(&later, kind, |_, prior| prior.missing_order(&later));
-        self.insert(PriorAccess::new(later));
+        self.insert(PriorAccess { is_held: !self.awaited.is_empty(), ..PriorAccess::new(later) });
     }
 
     fn insert(&mut self, prior: PriorAccess) {

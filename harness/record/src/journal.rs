@@ -75,6 +75,8 @@ pub enum Event {
         levels: u32,
         /// Array layers.
         layers: u32,
+        /// The `VkImageLayout` after its creation; -1 if another API may use it.
+        layout: i32,
         /// True if one queue family at a time owns it.
         is_exclusive: bool,
     },
@@ -176,6 +178,11 @@ pub enum Event {
     },
     /// The host saw a signalled event.
     HostEvent {
+        /// Id of the event.
+        event_id: u64,
+    },
+    /// The host signals an event.
+    HostSetEvent {
         /// Id of the event.
         event_id: u64,
     },
@@ -319,6 +326,8 @@ pub struct RecordedAccess {
     pub image: Option<u64>,
     /// First level, levels, first layer, layers of the image.
     pub range: Option<[u32; 4]>,
+    /// The `VkImageLayout` that the command expects.
+    pub layout: Option<i32>,
     /// Set and binding of the descriptor through which a shader of a draw may make it.
     pub place: Option<(u32, u32)>,
     /// Location of the vertex attribute that the vertex shader of a draw may load.
@@ -366,6 +375,8 @@ pub struct DispatchResource {
     pub image: Option<u64>,
     /// First level, levels, first layer, layers of the image.
     pub range: Option<[u32; 4]>,
+    /// The `VkImageLayout` that the descriptor names.
+    pub layout: Option<i32>,
 }
 
 impl DispatchResource {

@@ -15,6 +15,7 @@ pub mod hazard;
 pub mod hazards;
 pub mod journal;
 pub mod layer;
+mod layouts;
 pub mod redundancy;
 mod scopes;
 pub mod timeline;

@@ -100,6 +100,8 @@ pub(crate) struct PriorAccess {
     pub visible: Vec<(u64, u64, u64)>,
     /// The queue family to which the resource was released.
     pub released_to: Option<u32>,
+    /// True until the host signals an event that the access waits for.
+    pub is_held: bool,
 }
 
 /// Adds the stages that a combined stage stands for.
@@ -161,6 +163,7 @@ impl PriorAccess {
             ordered: BTreeMap::new(),
             visible: Vec::new(),
             released_to: None,
+            is_held: false,
         }
     }
 

@@ -39,6 +39,8 @@ pub enum Step {
     Idle(Vec<u64>),
     /// The host saw a signalled event.
     WaitEvent(u64),
+    /// The host signals an event.
+    SetEvent(u64),
     /// The host changed ranges of mapped memory.
     HostWrite(u64, Vec<(u64, u64)>),
 }
@@ -97,6 +99,7 @@ pub fn build_timeline(events: &[Event]) -> Timeline<'_> {
                 builder.execute_ended(|_, batch| batch.fence == *fence);
                 builder.timeline.steps.push(Step::WaitFence(*fence));
             }
+            Event::HostSetEvent { event_id } => builder.timeline.steps.push(Step::SetEvent(*event_id)),
             Event::HostEvent { event_id } => builder.timeline.steps.push(Step::WaitEvent(*event_id)),
             Event::Semaphore { semaphore, value } => {
                 builder.raise_value(*semaphore, *value);

@@ -135,7 +135,7 @@ pub struct HazardLine {
     pub process: u32,
     /// The accesses.
     pub kind: HazardKind,
-    /// The earlier and the later command. The later one is absent for a write of the host.
+    /// The earlier and the later command. The later one is absent for a write of the host, the earlier one for a layout that no transition set.
     pub commands: Vec<HazardCommand>,
     /// The name or the id of the resource.
     pub resource: String,
@@ -179,6 +179,8 @@ closed_enum! {
         WriteAfterRead = "write after read",
         /// A command and the host.
         Host = "host access",
+        /// A use of an image in another layout, or of contents that a transition discarded.
+        Layout = "image layout",
     }
 }
 

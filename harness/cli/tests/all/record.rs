@@ -247,6 +247,7 @@ fn find_missing_orders(name: &str) {
             let missing = line["missing"].as_str().unwrap();
             let missing = ["execution", "source access", "destination access", "ownership", "wrote"]
                 .into_iter()
+                .chain(["a transition", "the contents"])
                 .find(|word| missing.contains(word));
             let possible = if line["is_possible"] == true { "possible-" } else { "" };
             format!("{possible}{}:{}", line["kind"].as_str().unwrap(), missing.unwrap_or_default())

@@ -9,7 +9,7 @@ use results::wire::{
 };
 
 use super::inventory::CommandNames;
-use super::masks::{ACCESSES, ALL_TRANSFER, STAGES, name_of};
+use super::masks::{ACCESSES, ALL_TRANSFER, STAGES, layout_name, name_of};
 
 /// Converts a redundant barrier of a process.
 pub fn redundant_line(
@@ -54,6 +54,7 @@ pub fn hazard_line(
         Conflict::ReadAfterWrite => HazardKind::ReadAfterWrite,
         Conflict::WriteAfterRead => HazardKind::WriteAfterRead,
         Conflict::Host => HazardKind::Host,
+        Conflict::Layout => HazardKind::Layout,
     };
     let resource = |hazard: &CommandHazard| names.describe_resource(hazard.resource);
     let other = |hazard: &CommandHazard| OtherHazard {
@@ -70,9 +71,16 @@ pub fn hazard_line(
         resource: resource(hazard),
         bytes: hazard.bytes.map(|(from, to)| [from, to]),
         missing: describe_missing(hazard, transition.is_some()),
-        fix: match hazard.is_on_one_queue(timeline) {
-            true => barrier_code(group, transition, process.events.iter().any(is_new)),
-            false => other_queue_fix(hazard),
+        fix: match (hazard.missing, hazard.is_on_one_queue(timeline)) {
+            (MissingOrder::Transition(has, needs), _) => transition_fix(has, needs, transition.is_some()),
+            (MissingOrder::Contents(before), _) => {
+                format!(
+                    "in the barrier of the transition, .oldLayout = VK_IMAGE_LAYOUT_{}",
+                    layout_name(before)
+                )
+            }
+            (_, true) => barrier_code(group, transition, process.events.iter().any(is_new)),
+            (_, false) => other_queue_fix(hazard),
         },
         is_possible: hazard.is_possible,
         count: hazard.count,
@@ -101,6 +109,13 @@ fn describe_missing(hazard: &CommandHazard, is_transition: bool) -> String {
                 stage(after.stage, is_transition)
             )
         }
+        MissingOrder::Transition(has, needs) => {
+            format!("a transition from {}, which the image has, to {}", layout_name(has), layout_name(needs))
+        }
+        MissingOrder::Contents(before) => format!(
+            "the contents: the transition from UNDEFINED discards what was written in {}",
+            layout_name(before)
+        ),
         MissingOrder::Availability => format!(
             "the write is not made available: no source access mask contains {}",
             name_of(&ACCESSES, before.access)
@@ -111,6 +126,18 @@ fn describe_missing(hazard: &CommandHazard, is_transition: bool) -> String {
             name_of(&STAGES, after.stage)
         ),
     }
+}
+
+/// Returns what gives an image the layout that a command needs, or a transition the one that the image has.
+fn transition_fix(has: i32, needs: i32, is_transition: bool) -> String {
+    let [has, needs] = [has, needs].map(layout_name);
+    if is_transition {
+        return format!("in the transition, .oldLayout = VK_IMAGE_LAYOUT_{has}");
+    }
+    format!(
+        "a barrier for the image with .oldLayout = VK_IMAGE_LAYOUT_{has}, .newLayout = VK_IMAGE_LAYOUT_{needs}, \
+         and the stages and accesses of the commands around it"
+    )
 }
 
 /// Returns what orders commands on two queues.

@@ -17,10 +17,10 @@ use ::record::redundancy::find_redundant_barriers;
 use ::record::timeline::{Timeline, build_timeline};
 use campaign::contained_path::path_inside;
 use campaign::parallel::process_in_order_on;
-use entry_point::{AnalysisOptions, DeadlinePredicate, inputs};
+use entry_point::{AnalysisOptions, DeadlinePredicate, FindingCause, inputs};
 use results::wire::{
-    HazardLine, JUDGEMENT_SCHEMA, JudgementLine, RaceLine, RaceVerdict, RecordedKind, RecordingRecord,
-    UnjudgedCommand,
+    FindingRecord, HazardLine, JUDGEMENT_SCHEMA, JudgementLine, RaceLine, RaceVerdict, RecordedKind,
+    RecordingRecord, UnjudgedCommand,
 };
 use spirv_reader::SpirvModule;
 use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule, program};
@@ -232,6 +232,12 @@ fn judge_kind(
         };
         let mut lines: Vec<RaceLine> =
             detector.find_races(&shader, &inputs).into_iter().map(|found| found.line).collect();
+        // Only buffers whose address is in the push constants are recorded.
+        let is_behind_memory =
+            |finding: &FindingRecord| finding.cause.as_deref() == Some(FindingCause::NoBuffer.name());
+        if lines.iter().flat_map(|line| &line.findings).any(is_behind_memory) {
+            lacking.push("the buffers whose addresses are in memory".to_owned());
+        }
         let is_fixed = bytes.as_ref().is_ok_and(AccessedBytes::is_fixed);
         if !lacking.is_empty() && !is_fixed {
             bytes = Err(format!("not recorded: {}", lacking.join(", ")));

@@ -1,4 +1,4 @@
-//! Names of pipeline stages and accesses.
+//! Names of pipeline stages, accesses and image layouts.
 
 use ::record::journal::SyncScope;
 
@@ -50,6 +50,28 @@ pub const ACCESSES: [(u64, &str); 18] = [
     (1 << 15, "MEMORY_READ"),
     (1 << 16, "MEMORY_WRITE"),
 ];
+
+/// Image layouts (`VkImageLayout`) with their names.
+const LAYOUTS: [(i32, &str); 12] = [
+    (0, "UNDEFINED"),
+    (1, "GENERAL"),
+    (2, "COLOR_ATTACHMENT_OPTIMAL"),
+    (3, "DEPTH_STENCIL_ATTACHMENT_OPTIMAL"),
+    (4, "DEPTH_STENCIL_READ_ONLY_OPTIMAL"),
+    (5, "SHADER_READ_ONLY_OPTIMAL"),
+    (6, "TRANSFER_SRC_OPTIMAL"),
+    (7, "TRANSFER_DST_OPTIMAL"),
+    (8, "PREINITIALIZED"),
+    (1_000_001_002, "PRESENT_SRC_KHR"),
+    (1_000_314_000, "READ_ONLY_OPTIMAL"),
+    (1_000_314_001, "ATTACHMENT_OPTIMAL"),
+];
+
+/// Returns the name of a layout, or its number.
+pub fn layout_name(layout: i32) -> String {
+    let known = LAYOUTS.iter().find(|(number, _)| *number == layout);
+    known.map_or_else(|| format!("number {layout}"), |(_, name)| (*name).to_owned())
+}
 
 /// Returns the first name of a mask.
 pub fn name_of(table: &[(u64, &'static str)], mask: u64) -> &'static str {

@@ -20,6 +20,7 @@ static uint32_t *contents[BUFFERS];
 static VkImage images[2];
 static VkImageView views[2];
 static int has_addresses; /* True for descriptor buffers. The last buffer has the descriptors. */
+static int has_pointer;
 
 static void fill(uint32_t *words, const char *how) {
     for (uint32_t i = 0; i < 8; i++) words[i] = how[0] == 's' ? 0 : how[0] == 'n' ? i + 1 : i;
@@ -40,7 +41,7 @@ static void create_buffers(VkPhysicalDevice physical) {
     uint32_t type = 0, wanted = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     while ((memories.memoryTypes[type].propertyFlags & wanted) != wanted) type++;
     VkMemoryAllocateFlagsInfo flags = { VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO, .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT };
-    VkMemoryAllocateInfo memory_info = { VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, has_addresses ? &flags : NULL, (BUFFERS + 2) << 16, type };
+    VkMemoryAllocateInfo memory_info = { VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, has_addresses || has_pointer ? &flags : NULL, (BUFFERS + 2) << 16, type };
     VkDeviceMemory memory;
     CHECK(vkAllocateMemory(device, &memory_info, NULL, &memory));
     char *mapped;
@@ -49,7 +50,7 @@ static void create_buffers(VkPhysicalDevice physical) {
     for (int i = 0; i < BUFFERS; i++) {
         VkBufferCreateInfo info = { VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = BUFFER_BYTES, .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
             | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT | VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT
-            | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | (has_addresses ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : 0)
+            | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | (has_addresses || has_pointer ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : 0)
             | (has_addresses && i == BUFFERS - 1 ? VK_BUFFER_USAGE_RESOURCE_DESCRIPTOR_BUFFER_BIT_EXT : 0) };
         CHECK(vkCreateBuffer(device, &info, NULL, &buffers[i]));
         VkMemoryRequirements needed;
@@ -97,6 +98,7 @@ int main(int count, char **arguments) {
     int is_late = strcmp(kind, "late") == 0 || strcmp(kind, "updated") == 0, is_unbound = strcmp(kind, "unbound") == 0;
     int is_partial = strcmp(kind, "partial") == 0 || is_unbound, is_inline = strcmp(kind, "inline") == 0, is_pushed = strncmp(kind, "push", 4) == 0;
     has_addresses = strncmp(kind, "descriptor-buffer", 17) == 0;
+    has_pointer = strcmp(kind, "pointer") == 0;
     int has_template = strstr(kind, "template") != NULL, is_images = strcmp(kind, "images") == 0;
     VkApplicationInfo application = { VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_2 };
     VkInstanceCreateInfo instance_info = { VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application };
@@ -117,7 +119,7 @@ int main(int count, char **arguments) {
     float priority = 1;
     VkDeviceQueueCreateInfo queue_info = { VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority };
     VkPhysicalDeviceBufferDeviceAddressFeatures addresses = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES, .bufferDeviceAddress = VK_TRUE };
-    if (!is_inline) indexing.pNext = has_addresses ? &addresses : NULL;
+    if (!is_inline) indexing.pNext = has_addresses || has_pointer ? &addresses : NULL;
     VkDeviceCreateInfo device_info = { VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = &features, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue_info,
         .enabledExtensionCount = extension ? 1 : 0, .ppEnabledExtensionNames = &extension };
     CHECK(vkCreateDevice(physical, &device_info, NULL, &device));
@@ -162,6 +164,7 @@ int main(int count, char **arguments) {
     if (strcmp(kind, "alias") == 0) to.buffer = buffers[0];
     if (strcmp(kind, "overlap") == 0) to = (VkDescriptorBufferInfo){ buffers[0], 256, VK_WHOLE_SIZE };
     contents[2][0] = is_unbound ? 4 : chosen;
+    if (has_pointer) memcpy(contents[2], (VkDeviceAddress[]){ address_of(buffers[0]) }, sizeof(VkDeviceAddress));
     VkBufferViewCreateInfo view_info = { VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO, .buffer = buffers[0], .format = VK_FORMAT_R32_UINT, .range = 64 };
     VkBufferView texels;
     CHECK(vkCreateBufferView(device, &view_info, NULL, &texels));

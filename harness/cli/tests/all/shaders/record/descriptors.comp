@@ -1,5 +1,6 @@
 #version 450
 #extension GL_EXT_nonuniform_qualifier : require
+#extension GL_EXT_buffer_reference_uvec2 : require
 // The contents of binding 0 decide whether the stores to binding 1 race. MODE is the kind of the descriptor.
 layout(local_size_x = 8) in;
 layout(set = 0, binding = 1) buffer To { uint to[]; };
@@ -25,6 +26,10 @@ uint index_of(uint i) { return from[i / 4][i % 4]; }
 #elif MODE == 6
 layout(set = 0, binding = 0, r32ui) uniform readonly uimage2D from[2];
 uint index_of(uint i) { return imageLoad(from[1], ivec2(i, 0)).x; }
+#elif MODE == 7
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Behind { uint from[]; };
+layout(set = 0, binding = 2) uniform Chosen { uvec2 address; };
+uint index_of(uint i) { return Behind(address).from[i]; }
 #endif
 void main() {
     uint i = gl_LocalInvocationIndex;

@@ -282,6 +282,9 @@ int main(int count, char **arguments) {
     VkImageMemoryBarrier start = { VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER, NULL, 0, VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
         VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_GENERAL, VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED, image, whole };
     vkCmdPipelineBarrier(commands[0], VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 0, NULL, 0, NULL, 1, &start);
+    start.image = alias;
+    if (count == 5 && strncmp(arguments[4], "alias", 5) == 0)
+        vkCmdPipelineBarrier(commands[0], VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 0, NULL, 0, NULL, 1, &start);
     if (has_letter(order, 'W')) vkCmdSetEvent(commands[0], event, (uint32_t)scopes[0]);
     if (count == 3) {
         vkCmdBindDescriptorSets(commands[0], VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &sets[0][2], 0, NULL);

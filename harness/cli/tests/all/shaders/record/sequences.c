@@ -426,11 +426,92 @@ static void depth_copy(void) {
     submit(commands);
 }
 
+/* The image has another layout than the copy expects. */
+static void layout_other(void) {
+    VkCommandBuffer commands = begin(0);
+    prepare(commands, colour, VK_IMAGE_ASPECT_COLOR_BIT, 1);
+    clear_colour(commands, colour);
+    if (is_wrong) barrier(commands, CLEAR, TO, COPY, FROM);
+    else transition(commands, colour, VK_IMAGE_ASPECT_COLOR_BIT, scopes(CLEAR, TO, COPY, FROM), GENERAL, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, 0, 1);
+    read_image(commands, colour, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, 0);
+    submit(commands);
+}
+
+static void layout_missing(void) {
+    VkCommandBuffer commands = begin(0);
+    if (!is_wrong) prepare(commands, colour, VK_IMAGE_ASPECT_COLOR_BIT, 1);
+    clear_colour(commands, colour);
+    submit(commands);
+}
+
+static void layout_discarded(void) {
+    VkCommandBuffer commands = begin(0);
+    prepare(commands, colour, VK_IMAGE_ASPECT_COLOR_BIT, 1);
+    clear_colour(commands, colour);
+    transition(commands, colour, VK_IMAGE_ASPECT_COLOR_BIT, scopes(CLEAR, TO, COPY, FROM), is_wrong ? VK_IMAGE_LAYOUT_UNDEFINED : GENERAL, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, 0, 1);
+    read_image(commands, colour, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, 0);
+    submit(commands);
+}
+
+/* Copies to a quarter of an image, and from another one. */
+static void image_quarters(void) {
+    VkBufferImageCopy region = texels(VK_IMAGE_ASPECT_COLOR_BIT, 0);
+    region.imageExtent = (VkExtent3D){ 2, 2, 1 };
+    VkCommandBuffer commands = begin(0);
+    prepare(commands, colour, VK_IMAGE_ASPECT_COLOR_BIT, 1);
+    vkCmdCopyBufferToImage(commands, buffers[0], colour, GENERAL, 1, &region);
+    region.imageOffset = (VkOffset3D){ is_wrong ? 1 : 2, 1, 0 };
+    vkCmdCopyImageToBuffer(commands, colour, GENERAL, buffers[2], 1, &region);
+    submit(commands);
+}
+
+/* The second subpass loads an attachment that the first one does not use. */
+static void second_subpass(void) {
+    VkSubpassDependency dependencies[2] = { { 0, 1, VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT, VK_PIPELINE_STAGE_FRAGMENT_SHADER_BIT,
+            VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT, VK_ACCESS_INPUT_ATTACHMENT_READ_BIT, VK_DEPENDENCY_BY_REGION_BIT },
+        { VK_SUBPASS_EXTERNAL, 1, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
+            VK_ACCESS_COLOR_ATTACHMENT_READ_BIT | VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT, 0 } };
+    VkRenderPass pass = create_pass(VK_ATTACHMENT_LOAD_OP_CLEAR, GENERAL, GENERAL, 2, is_wrong ? 1 : 2, dependencies);
+    VkImageView view = create_view(alias, VK_FORMAT_R8G8B8A8_UNORM, VK_IMAGE_ASPECT_COLOR_BIT);
+    VkCommandBuffer commands = begin(0);
+    prepare(commands, colour, VK_IMAGE_ASPECT_COLOR_BIT, 1);
+    prepare(commands, alias, VK_IMAGE_ASPECT_COLOR_BIT, 1);
+    clear_colour(commands, alias);
+    begin_pass(commands, pass, 2, view);
+    vkCmdNextSubpass(commands, VK_SUBPASS_CONTENTS_INLINE);
+    vkCmdEndRenderPass(commands);
+    submit(commands);
+}
+
 static VkEvent create_event(void) {
     VkEventCreateInfo info = { VK_STRUCTURE_TYPE_EVENT_CREATE_INFO };
     VkEvent event;
     CHECK(vkCreateEvent(device, &info, NULL, &event));
     return event;
+}
+
+/* The copy waits until the host signals: what the host writes before is no hazard. */
+static void host_event(void) {
+    VkEvent event = create_event();
+    VkMemoryBarrier memory_barrier = { VK_STRUCTURE_TYPE_MEMORY_BARRIER, NULL, VK_ACCESS_HOST_WRITE_BIT, VK_ACCESS_TRANSFER_READ_BIT };
+    VkCommandBuffer commands = begin(0);
+    vkCmdWaitEvents(commands, 1, &event, VK_PIPELINE_STAGE_HOST_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 1, &memory_barrier, 0, NULL, 0, NULL);
+    copy_words(commands, 3, 2, 0, 64);
+    submit(commands);
+    if (is_wrong) CHECK(vkSetEvent(device, event));
+    contents[3 * SLOT / 4 + 3] = 4711;
+    if (!is_wrong) CHECK(vkSetEvent(device, event));
+}
+
+static void host_signal(void) {
+    VkSemaphore semaphore = create_semaphore(VK_SEMAPHORE_TYPE_TIMELINE);
+    VkSemaphoreSignalInfo signal = { VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, NULL, semaphore, 1 };
+    VkCommandBuffer commands = begin(0);
+    copy_words(commands, 3, 2, 0, 64);
+    submit_to(0, commands, semaphore, 1, COPY, VK_NULL_HANDLE, 0, VK_NULL_HANDLE);
+    if (is_wrong) CHECK(vkSignalSemaphore(device, &signal));
+    contents[3 * SLOT / 4 + 3] = 4711;
+    if (!is_wrong) CHECK(vkSignalSemaphore(device, &signal));
 }
 
 static void event_place(void) {
@@ -542,7 +623,8 @@ static const struct { const char *name; void (*run)(void); } PROGRAMS[] = { { "m
     { "final-layout", final_layout }, { "initial-layout", initial_layout }, { "indirect-draw", indirect_draw }, { "rendered-image", rendered_image },
     { "depth-copy", depth_copy }, { "event-place", event_place }, { "split-barrier", split_barrier }, { "query-results", query_results },
     { "secondary-commands", secondary_commands }, { "aliased-transition", aliased_transition }, { "deciding-contents", deciding_contents },
-    { "reused-memory", reused_memory } };
+    { "reused-memory", reused_memory }, { "layout-other", layout_other }, { "layout-missing", layout_missing }, { "layout-discarded", layout_discarded },
+    { "image-quarters", image_quarters }, { "second-subpass", second_subpass }, { "host-event", host_event }, { "host-signal", host_signal } };
 
 static void create_device(int has_families) {
     VkApplicationInfo application = { VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_3 };

@@ -1,0 +1,114 @@
+//! Layouts of images: the layout of each level and layer after the commands so far, and whether a transition discarded its contents.
+//!
+//! Vulkan specification, "Image Layouts" and "Image Layout Transitions". A barrier with equal layouts ignores both. Sound for reports: the
+//! layout of a part is unknown after a report, for images that another API may use, and for those with depth and stencil, whose aspects may
+//! have different ones.
+
+use std::collections::HashMap;
+
+use crate::bindings::MemoryBindings;
+use crate::hazard::MissingOrder;
+
+/// The layout of an image that is not known.
+const UNKNOWN: i32 = -1;
+/// `VK_IMAGE_LAYOUT_UNDEFINED`.
+const UNDEFINED: i32 = 0;
+/// `VK_IMAGE_LAYOUT_SHARED_PRESENT_KHR`, in which an image is presented, too.
+const SHARED_PRESENT: i32 = 1_000_111_000;
+
+/// A level and layer of an image.
+pub(crate) type ImagePart = (u64, u32, u32);
+
+/// The state of a part.
+#[derive(Clone, Copy)]
+struct PartState {
+    layout: i32,
+    /// The last transition.
+    transition: Option<usize>,
+    is_written: bool,
+    /// The layout before a transition that discarded written contents.
+    discarded: Option<i32>,
+}
+
+/// A missing transition, and the last one before it.
+pub(crate) type LayoutError = (Option<usize>, MissingOrder);
+
+/// The layouts of all images.
+#[derive(Default)]
+pub(crate) struct ImageLayouts {
+    parts: HashMap<ImagePart, PartState>,
+}
+
+/// Returns the layout that stands for those of one meaning.
+fn unify_layout(layout: i32, is_depth: bool) -> i32 {
+    match (layout, is_depth) {
+        (1_000_314_001, false) => 2,
+        (1_000_314_001, true) | (1_000_241_000 | 1_000_241_002, _) => 3,
+        (1_000_314_000, true) | (1_000_241_001 | 1_000_241_003, _) => 4,
+        (1_000_314_000, false) => 5,
+        (SHARED_PRESENT, _) => UNKNOWN,
+        _ => layout,
+    }
+}
+
+impl ImageLayouts {
+    fn state(&mut self, bindings: &MemoryBindings, part: ImagePart) -> &mut PartState {
+        let layout = bindings.images.get(&part.0).map_or(UNKNOWN, |image| image.layout);
+        self.parts.entry(part).or_insert(PartState {
+            layout,
+            transition: None,
+            is_written: false,
+            discarded: None,
+        })
+    }
+
+    /// Changes the layout of a part. Returns what is missing if it has another one than the old one.
+    pub fn change(
+        &mut self,
+        bindings: &MemoryBindings,
+        part: ImagePart,
+        command: usize,
+        [old, new]: [i32; 2],
+    ) -> Option<LayoutError> {
+        let error = if old == UNDEFINED { None } else { self.check(bindings, part, old) };
+        let state = self.state(bindings, part);
+        state.discarded = (old == UNDEFINED && state.is_written).then_some(state.layout);
+        (state.layout, state.transition) = (new, Some(command));
+        error
+    }
+
+    /// Forgets the layout of a part.
+    pub fn forget(&mut self, bindings: &MemoryBindings, part: ImagePart) {
+        self.state(bindings, part).layout = UNKNOWN;
+    }
+
+    /// Adds an access in a layout. Returns what is missing for it.
+    pub fn access(
+        &mut self,
+        bindings: &MemoryBindings,
+        part: ImagePart,
+        layout: i32,
+        is_write: bool,
+    ) -> Option<LayoutError> {
+        let error = self.check(bindings, part, layout);
+        let state = self.state(bindings, part);
+        let discarded = state.discarded.filter(|before| !is_write && *before != UNKNOWN);
+        state.is_written |= is_write;
+        state.discarded = state.discarded.filter(|_| !is_write && discarded.is_none());
+        error.or_else(|| discarded.map(|before| (state.transition, MissingOrder::Contents(before))))
+    }
+
+    fn check(&mut self, bindings: &MemoryBindings, part: ImagePart, expected: i32) -> Option<LayoutError> {
+        const DEPTH: std::ops::RangeInclusive<i32> = 124..=126;
+        const DEPTH_AND_STENCIL: std::ops::RangeInclusive<i32> = 128..=130;
+        let format = bindings.images.get(&part.0)?.format;
+        let state = self.state(bindings, part);
+        let [has, needs] = [state.layout, expected].map(|one| unify_layout(one, DEPTH.contains(&format)));
+        if has == needs || [has, needs].contains(&UNKNOWN) || DEPTH_AND_STENCIL.contains(&format) {
+            return None;
+        }
+        let error = (state.transition, MissingOrder::Transition(state.layout, expected));
+        state.layout = UNKNOWN;
+        Some(error)
+    }
+}
