@@ -112,8 +112,8 @@ impl<'a> ExecutionReport<'a> {
         let title = escape(&self.headline());
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
-             <meta name=\"viewport\" content=\"width=device-width\">\n<style>{STYLE}</style>\n</head>\n<body>\n\
-             <h1>{title}</h1>\n<pre>{}</pre>\n<div class=\"picture\">\n{}</div>\n</body>\n</html>\n",
+             <meta name=\"viewport\" content=\"width=device-width\">\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
+             <h1>{title}</h1>\n<pre tabindex=\"0\">{}</pre>\n<div class=\"picture\" tabindex=\"0\">\n{}</div>\n</main>\n</body>\n</html>\n",
             escape(source),
             self.to_svg(),
         )

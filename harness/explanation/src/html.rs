@@ -10,7 +10,7 @@ use super::svg::escape;
 use super::{Explained, clauses, phrases, plain, svg, text};
 
 pub(crate) const STYLE: &str = "body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 1500px; padding: 0 1em; \
-    color: #222; background: #fff } h1 { font-size: 1.3em } h2 { font-size: 1.1em; margin-top: 2em } \
+    color: #222; background: #fff } h1 { font-size: 1.3em } h2 { font-size: 1.1em; margin-top: 2em } h1, h2 { overflow-wrap: anywhere } \
     pre { background: #f7f7f7; padding: .8em; overflow-x: auto; line-height: 1.4 } \
     summary { cursor: pointer; font-size: 1.1em; font-weight: bold; margin: 1.5em 0 .8em } .picture { overflow-x: auto } .added { color: #1a6e2e } .removed { color: #b3261e } .number { color: #999; user-select: none } mark { background: #ffe3cf; color: inherit } \
     @media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } pre { background: #242424 } \
@@ -41,7 +41,7 @@ pub(crate) fn render_diff(text: &str) -> String {
         format!("<span class=\"{class}\">{}</span>", escape(line))
     };
     let lines: Vec<String> = text.lines().map(line).collect();
-    format!("<pre>{}</pre>\n", lines.join("\n"))
+    format!("<pre tabindex=\"0\">{}</pre>\n", lines.join("\n"))
 }
 
 /// Renders the page; `machine_codes` has the machine code by device.
@@ -66,7 +66,11 @@ pub fn render(explained: Explained<'_>, machine_codes: &[(String, String)]) -> S
     let machine_code: String = machine_codes
         .iter()
         .map(|(device, code)| {
-            format!("<h2>Machine code on {}</h2>\n<pre>{}</pre>\n", escape(device), escape(code.trim_start()))
+            format!(
+                "<h2>Machine code on {}</h2>\n<pre tabindex=\"0\">{}</pre>\n",
+                escape(device),
+                escape(code.trim_start())
+            )
         })
         .collect();
     let others: String = sentences.map(|sentence| format!("<p>{}</p>\n", escape(&sentence))).collect();
@@ -81,11 +85,14 @@ pub fn render(explained: Explained<'_>, machine_codes: &[(String, String)]) -> S
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<meta property=\"og:title\" content=\"{title}\">\n\
-         <style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n{answer}{others}<div class=\"picture\">\n{}</div>\n\
-         <h2>{}</h2>\n<pre>{listing}</pre>\n{}{rules}{machine_code}</body>\n</html>\n",
+         <style>{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n{answer}{others}<div class=\"picture\" tabindex=\"0\">\n{}</div>\n\
+         <h2>{}</h2>\n<pre tabindex=\"0\">{listing}</pre>\n{}{rules}{machine_code}</main>\n</body>\n</html>\n",
         svg::render_document(&headline, pictures),
         escape(file),
-        fold("Step by step", &format!("<pre>{}</pre>\n", escape(&text::render_steps(explained)))),
+        fold(
+            "Step by step",
+            &format!("<pre tabindex=\"0\">{}</pre>\n", escape(&text::render_steps(explained)))
+        ),
     )
 }
 

@@ -63,7 +63,10 @@ pub fn render(answers: &RecordingPage<'_>, command: &str) -> String {
         let title = format!("Process {} on {}", process.process, process.devices.join(", "));
         let hazards = (1..).zip(answers.hazards).filter(|(_, line)| line.process == process.process);
         let picture = ProcessPicture { page: *answers, process, hazards: hazards.collect() }.draw(&title);
-        page += &format!("<h2>{}</h2>\n<div class=\"picture\">\n{picture}</div>\n", escape(&title));
+        page += &format!(
+            "<h2>{}</h2>\n<div class=\"picture\" tabindex=\"0\">\n{picture}</div>\n",
+            escape(&title)
+        );
     }
     for (number, hazard) in (1..).zip(answers.hazards) {
         page += &format!("<h2 id=\"hazard-{number}\">{number}. {}</h2>\n", escape(&hazard_title(hazard)));
@@ -71,7 +74,7 @@ pub fn render(answers: &RecordingPage<'_>, command: &str) -> String {
             format_hazard(hazard).lines().skip(1).map(|line| format!("{}\n", line.trim_start())).collect();
         page += &format!("<pre class=\"command\">{}</pre>\n", escape(&text));
     }
-    page += "<h2>Shaders</h2>\n<div class=\"picture\">\n<table>\n";
+    page += "<h2>Shaders</h2>\n<div class=\"picture\" tabindex=\"0\">\n<table>\n";
     let row = |tag: &str, cells: [String; 5]| {
         let cells = cells.map(|cell| format!("<{tag} align=\"left\">{}</{tag}>", html::escape_prose(&cell)));
         format!("<tr>{}</tr>\n", cells.concat())

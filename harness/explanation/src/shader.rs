@@ -68,14 +68,17 @@ pub(crate) fn page_start(title: &str) -> String {
          <meta name=\"viewport\" content=\"width=device-width\">\n<meta property=\"og:title\" content=\"{0}\">\n\
          <style>{STYLE} \
          .places {{ display: flex; flex-wrap: wrap; gap: 1em }} .places div {{ flex: 1 1 30em; min-width: 0 }} \
-         .command {{ white-space: pre-wrap; overflow-wrap: anywhere }}</style>\n</head>\n<body>\n",
+         .command {{ white-space: pre-wrap; overflow-wrap: anywhere }}</style>\n</head>\n<body>\n<main>\n",
         escape(title)
     )
 }
 
 /// Returns the part of a page after its contents: the command line that repeats it.
 pub(crate) fn page_end(command: &str) -> String {
-    format!("<h2>Reproduce</h2>\n<pre class=\"command\">{}</pre>\n</body>\n</html>\n", escape(command))
+    format!(
+        "<h2>Reproduce</h2>\n<pre class=\"command\">{}</pre>\n</main>\n</body>\n</html>\n",
+        escape(command)
+    )
 }
 
 /// Writes the answer about an entry point below a heading.
@@ -123,7 +126,7 @@ fn render_finding(page: &mut String, finding: &ShaderFinding) {
         let mut body = String::new();
         let height = picture.draw(&mut body, 0.0, width, false);
         let drawn = svg::wrap_document(&finding.record.message, width, height + MARGIN, "", &body);
-        *page += &format!("<div class=\"picture\">\n{drawn}</div>\n<div class=\"places\">\n");
+        *page += &format!("<div class=\"picture\" tabindex=\"0\">\n{drawn}</div>\n<div class=\"places\">\n");
         finding.places().for_each(|(place, source)| render_place(page, place, source));
         *page += "</div>\n";
     }
@@ -141,7 +144,7 @@ fn render_place(page: &mut String, place: &FindingPlace, (file, source): &(Strin
     let event = place.access.as_deref().unwrap_or("reached");
     *page += &format!("<div>\n<p>{event}{} at {}{number}</p>\n", escape(&by), escape(file));
     if let (Some(line), Some(source)) = (place.line, source) {
-        *page += "<pre>";
+        *page += "<pre tabindex=\"0\">";
         for (number, text) in (1..).zip(source.lines()) {
             if number + CONTEXT_LINES < line || number > line + CONTEXT_LINES {
                 continue;

@@ -58,11 +58,13 @@ const MIN_SCALE: f64 = 0.7;
 
 /// Wraps drawn elements in an SVG document with a title and the definitions of markers.
 pub(crate) fn wrap_document(title: &str, width: f64, height: f64, markers: &str, body: &str) -> String {
+    // What an image contains has no roles.
+    let role = if body.contains("<a ") { "group" } else { "img" };
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
          viewBox=\"0 0 {width:.0} {height:.0}\" style=\"max-width:100%;min-width:{:.0}px;height:auto\" \
          font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" \
-         font-size=\"12\" role=\"img\">\n<title>{}</title>\n\
+         font-size=\"12\" role=\"{role}\">\n<title>{}</title>\n\
          <style>@media (prefers-color-scheme: dark) {{ svg {{ filter: invert(.9) hue-rotate(180deg) }} }}</style>\n\
          <defs>\n{markers}</defs>\n<rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"#ffffff\"/>\n{body}</svg>\n",
         MIN_SCALE * width,

@@ -139,9 +139,9 @@ fn pictures_and_pages_are_well_formed() {
         let code = ("a < b".to_owned(), "P0.0 | <i>buffer_store & wait\n".to_owned());
         let page = html(case.explained(), &[code]);
         assert_well_formed(&page);
-        assert!(
-            page.contains("<h2>Machine code on a &lt; b</h2>\n<pre>P0.0 | &lt;i&gt;buffer_store &amp; wait")
-        );
+        assert!(page.contains(
+            "<h2>Machine code on a &lt; b</h2>\n<pre tabindex=\"0\">P0.0 | &lt;i&gt;buffer_store &amp; wait"
+        ));
     }
 }
 
