@@ -44,6 +44,7 @@ mod hosts;
 mod image;
 mod instance;
 mod mark;
+pub mod mask_names;
 mod memory;
 mod null;
 mod physical;

@@ -5,7 +5,6 @@ mod draws;
 mod hazard_lines;
 mod inventory;
 mod judge;
-mod masks;
 
 use std::ffi::OsString;
 use std::io::Read;

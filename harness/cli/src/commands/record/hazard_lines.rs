@@ -4,12 +4,12 @@ use ::record::hazard::{CommandHazard, Conflict, MissingOrder};
 use ::record::journal::{Command, Event, ProcessJournal};
 use ::record::redundancy::RedundantBarrier;
 use ::record::timeline::Timeline;
+use device::mask_names::{access_names, layout_name, old_stage_names, stage_names};
 use results::wire::{
     HAZARD_SCHEMA, HazardCommand, HazardKind, HazardLine, OtherHazard, RedundantBarrierRecord,
 };
 
 use super::inventory::CommandNames;
-use super::masks::{ACCESSES, ALL_TRANSFER, STAGES, layout_name, name_of};
 
 /// Converts a redundant barrier of a process.
 pub fn redundant_line(
@@ -100,8 +100,8 @@ fn describe_missing(hazard: &CommandHazard, is_transition: bool) -> String {
         }
         MissingOrder::Execution => {
             let stage = |stage: u64, is_transition: bool| match (stage, is_transition) {
-                (0, _) | (_, true) => "the layout transition",
-                (stage, false) => name_of(&STAGES, stage),
+                (0, _) | (_, true) => "the layout transition".to_owned(),
+                (stage, false) => stage_names(stage),
             };
             format!(
                 "no execution dependency from {} to {}",
@@ -118,12 +118,12 @@ fn describe_missing(hazard: &CommandHazard, is_transition: bool) -> String {
         ),
         MissingOrder::Availability => format!(
             "the write is not made available: no source access mask contains {}",
-            name_of(&ACCESSES, before.access)
+            access_names(before.access)
         ),
         MissingOrder::Visibility => format!(
             "the write is not made visible: no destination access mask contains {} at {}",
-            name_of(&ACCESSES, after.access),
-            name_of(&STAGES, after.stage)
+            access_names(after.access),
+            stage_names(after.stage)
         ),
     }
 }
@@ -156,31 +156,35 @@ struct Masks {
     has_synchronization2: bool,
 }
 
-impl Masks {
-    fn names(self, kind: &str, table: &[(u64, &'static str)], mask: u64) -> String {
-        let version = if self.has_synchronization2 { "_2" } else { "" };
-        let bits = table.iter().filter(|(bit, _)| mask & bit != 0);
-        let names: Vec<String> = bits.map(|(_, name)| format!("VK_{kind}{version}_{name}_BIT")).collect();
-        if names.is_empty() { "0".to_owned() } else { names.join(" | ") }
+/// Returns names of bits as constants in C.
+fn constants(kind: &str, names: &str) -> String {
+    if names.is_empty() {
+        return "0".to_owned();
     }
+    let constant = |name: &str| match name.strip_suffix("_EXT") {
+        Some(name) => format!("VK_{kind}_{name}_BIT_EXT"),
+        None => format!("VK_{kind}_{name}_BIT"),
+    };
+    names.split(" | ").map(constant).collect::<Vec<_>>().join(" | ")
+}
 
+impl Masks {
     fn stages(self, mask: u64) -> String {
         const TRANSFERS: u64 = 0xf << 32;
-        if self.has_synchronization2 || mask & (TRANSFERS | ALL_TRANSFER) == 0 {
-            return self.names("PIPELINE_STAGE", &STAGES, mask);
+        if self.has_synchronization2 {
+            return constants("PIPELINE_STAGE_2", &stage_names(mask));
         }
-        let old = self.names("PIPELINE_STAGE", &STAGES, mask & !TRANSFERS | ALL_TRANSFER);
-        old.replace("ALL_TRANSFER", "TRANSFER")
+        let transfer = if mask & TRANSFERS == 0 { 0 } else { 1 << 12 };
+        constants("PIPELINE_STAGE", &old_stage_names(mask as u32 | transfer))
     }
 
     fn accesses(self, mask: u64) -> String {
         const NEW: u64 = 7 << 32;
+        if self.has_synchronization2 {
+            return constants("ACCESS_2", &access_names(mask));
+        }
         let old = |new: u64, old: u64| if mask & new == 0 { 0 } else { old };
-        let mask = match self.has_synchronization2 {
-            true => mask,
-            false => mask & !NEW | old(3 << 32, 1 << 5) | old(1 << 34, 1 << 6),
-        };
-        self.names("ACCESS", &ACCESSES, mask)
+        constants("ACCESS", &access_names(mask & !NEW | old(3 << 32, 1 << 5) | old(1 << 34, 1 << 6)))
     }
 }
 

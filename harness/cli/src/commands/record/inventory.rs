@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ::record::hazard::ResourceId;
-use ::record::journal::{Command, Event, ProcessJournal};
+use ::record::journal::{Command, Event, ProcessJournal, SyncScope};
 use ::record::timeline::build_timeline;
+use device::mask_names::{access_names, stage_names};
 use results::wire::{
     RECORDING_SCHEMA, RecordedCommand, RecordedKind, RecordedProcess, RecordedQueue, RecordedResource,
     RecordingRecord, UnrecordedCommand,
 };
 
-use super::masks::describe_scope;
 use crate::exit::Failure;
 use crate::output::create_folder;
 
@@ -37,6 +37,15 @@ pub fn number_kinds(processes: &[ProcessJournal]) -> KindNumbers {
 fn is_barrier(command: &Command) -> bool {
     let Command::Barrier { layouts, .. } = command else { return false };
     layouts.is_none_or(|[old, new]| old == new)
+}
+
+/// Returns the names of all bits of a scope, as in `COMPUTE_SHADER (SHADER_WRITE)`.
+fn describe_scope(scope: SyncScope) -> String {
+    match (stage_names(scope.0), access_names(scope.1)) {
+        (stages, _) if stages.is_empty() => "NONE".to_owned(),
+        (stages, accesses) if accesses.is_empty() => stages,
+        (stages, accesses) => format!("{stages} ({accesses})"),
+    }
 }
 
 /// The digits of a module's hash that name it.
