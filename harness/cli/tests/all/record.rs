@@ -83,7 +83,12 @@ fn build_host(folder: &Path, name: &str) -> Option<(PathBuf, PathBuf)> {
             compile_to(&file, &format!("{name}.{source}"), mode);
         }
     }
-    for mode in if name == "sequences" { 1..6 } else { 0..0 } {
+    let modes = match name {
+        "sequences" => 1..6,
+        "descriptors" => 1..8,
+        _ => 0..0,
+    };
+    for mode in modes {
         compile(folder, name, &mode.to_string());
     }
     let mut compiler = Command::new("cc");
@@ -167,101 +172,82 @@ fn bindings_by_offset_and_by_address_are_recorded() {
     assert_eq!(ran.json_lines()[0]["verdict"], "clean");
 }
 
-/// `descriptors.tsv` has the kind of a descriptor, what is behind it, and the answer that this decides.
+/// `descriptors.tsv` has the kind of a descriptor, what is behind it, the mode of the shader, and the verdict that these decide.
 #[test]
 fn descriptors_of_each_kind_are_recorded_or_named() {
-    const UNSUPPORTED: i32 = 77;
-    let folder = tempfile::tempdir().unwrap();
-    let Some((_, host)) = build_host(folder.path(), "descriptors") else { return };
-    let drivers = software_drivers();
-    let table = std::fs::read_to_string(data("descriptors.tsv")).unwrap();
-    let Some(layer) = Layer::build_layer("descriptor_buffers") else { return };
-    for row in table.lines().filter(|line| !line.starts_with('#')) {
-        let [kind, contents, mode, expected] = row.split('\t').collect::<Vec<_>>()[..] else {
-            panic!("{row}")
-        };
-        let module = compile(folder.path(), "descriptors", mode);
-        let mut judged = 0;
-        for driver in &drivers {
-            let mut program = driver_program(&module, &host, driver, &[kind, contents]);
-            if kind.starts_with("descriptor-buffer") {
-                program.env("VK_LAYER_PATH", layer.folder());
-                program.env("VK_INSTANCE_LAYERS", "VK_LAYER_LITMUS_descriptor_buffers");
-            }
-            if Ran::run(&mut program).code == UNSUPPORTED {
-                continue;
-            }
-            judged += 1;
-            let out = folder.path().join(format!("{driver}-{kind}-{contents}"));
-            let ran = record(&out, &["-q"], &mut program);
-            assert_eq!(ran.json_lines()[0]["verdict"], expected, "{driver}: {row}: {ran:?}");
-            let code = match expected {
-                "clean" => 0,
-                "racy" => 1,
-                _ => 3,
-            };
-            assert_eq!(ran.code, code, "{driver}: {row}: {ran:?}");
-        }
-        assert!(judged > 0 || drivers.len() < 2, "{row}: no driver has this kind");
-    }
+    judge_programs("descriptors", "descriptor-buffer", "descriptor_buffers");
 }
 
 /// `order.tsv` has two commands, the order between them, and the hazards.
 #[test]
 fn missing_orders_between_commands_are_found() {
-    find_missing_orders("order");
+    judge_programs("order", "queues", "families");
 }
 
 /// `sequences.tsv` has programs with a fault and without it, and the hazards.
 #[test]
 fn faults_between_commands_of_whole_programs_are_found() {
-    find_missing_orders("sequences");
+    judge_programs("sequences", "queues", "families");
 }
 
-/// Compares the rows of a table with the hazards of the host program of the same name.
-fn find_missing_orders(name: &str) {
+/// Returns the verdict of the first shader that is not clean, the hazards, and that something is not judged.
+fn summarize(lines: &[serde_json::Value]) -> String {
+    let verdicts =
+        lines.iter().filter_map(|line| line["verdict"].as_str()).filter(|verdict| *verdict != "clean");
+    let hazards = lines.iter().filter(|line| line["schema"] == "vk-litmus/hazard/1").map(|line| {
+        let missing = line["missing"].as_str().unwrap();
+        let parts = [
+            "execution",
+            "source access",
+            "destination access",
+            "ownership",
+            "wrote",
+            "a transition",
+            "the contents",
+        ];
+        let missing = parts.into_iter().find(|word| missing.contains(word));
+        let possible = if line["is_possible"] == true { "possible-" } else { "" };
+        format!("{possible}{}:{}", line["kind"].as_str().unwrap(), missing.unwrap_or_default())
+    });
+    let unjudged = lines.last().unwrap()["unjudged"].as_array().unwrap();
+    let mut found: Vec<String> = verdicts.take(1).map(str::to_owned).chain(hazards).collect();
+    found.extend(unjudged.iter().map(|_| "unjudged".to_owned()));
+    found.join(" ")
+}
+
+/// Compares the rows of a table with the answers about the host program of the same name. Programs with `word` need a layer.
+fn judge_programs(name: &str, word: &str, layer: &'static str) {
     const UNSUPPORTED: i32 = 77;
     let folder = tempfile::tempdir().unwrap();
     let Some((module, host)) = build_host(folder.path(), name) else { return };
     let table = std::fs::read_to_string(data(&format!("{name}.tsv"))).unwrap();
-    let Some(families) = Layer::build_layer("families") else { return };
-    for (driver, (index, row)) in software_drivers().into_iter().flat_map(|driver| {
-        table.lines().filter(|line| !line.starts_with('#')).enumerate().map(move |row| (driver, row))
-    }) {
+    let Some(installed_layer) = Layer::build_layer(layer) else { return };
+    let drivers = software_drivers();
+    for (index, row) in table.lines().filter(|line| !line.starts_with('#')).enumerate() {
         let cells: Vec<&str> = row.split('\t').collect();
         let [arguments @ .., expected] = &cells[..] else { panic!("{row}") };
-        let mut command = driver_program(&module, &host, driver, arguments);
-        if arguments.iter().any(|argument| argument.starts_with("queues")) {
-            command.env("VK_LAYER_PATH", families.folder());
-            command.env("VK_INSTANCE_LAYERS", "VK_LAYER_LITMUS_families");
+        let mut judged = 0;
+        for driver in &drivers {
+            let mut command = driver_program(&module, &host, driver, arguments);
+            if arguments.iter().any(|argument| argument.starts_with(word)) {
+                command.env("VK_LAYER_PATH", installed_layer.folder());
+                command.env("VK_INSTANCE_LAYERS", format!("VK_LAYER_LITMUS_{layer}"));
+            }
+            // The layer changes nothing that the program prints, if its result has an order.
+            let alone = Ran::run(&mut command);
+            if alone.code == UNSUPPORTED {
+                continue;
+            }
+            judged += 1;
+            let ran = record(&folder.path().join(format!("{driver}-{index}")), &["-q"], &mut command);
+            assert_eq!(summarize(&ran.json_lines()), *expected, "{driver}: {row}: {ran:?}");
+            let is_open = ["possible", "unjudged"].iter().any(|word| expected.contains(word));
+            let code = if is_open { 3 } else { i32::from(!expected.is_empty()) };
+            assert_eq!(ran.code, code, "{driver}: {row}: {ran:?}");
+            let is_equal = ran.stderr.contains(alone.stdout.trim_end());
+            assert!(!expected.is_empty() || is_equal, "{driver}: {row}: {alone:?} {ran:?}");
         }
-        // The layer changes nothing that the program prints, if its result has an order.
-        let alone = Ran::run(&mut command);
-        if alone.code == UNSUPPORTED {
-            continue;
-        }
-        let out = folder.path().join(format!("{driver}-{index}"));
-        let ran = record(&out, &["-q"], &mut command);
-        let lines = ran.json_lines();
-        let hazards = lines.iter().filter(|line| line["schema"] == "vk-litmus/hazard/1").map(|line| {
-            let missing = line["missing"].as_str().unwrap();
-            let missing = ["execution", "source access", "destination access", "ownership", "wrote"]
-                .into_iter()
-                .chain(["a transition", "the contents"])
-                .find(|word| missing.contains(word));
-            let possible = if line["is_possible"] == true { "possible-" } else { "" };
-            format!("{possible}{}:{}", line["kind"].as_str().unwrap(), missing.unwrap_or_default())
-        });
-        let unjudged = lines.last().unwrap()["unjudged"].as_array().unwrap();
-        let found: Vec<String> = hazards.chain(unjudged.iter().map(|_| "unjudged".to_owned())).collect();
-        assert_eq!(found.join(" "), *expected, "{driver}: {row}: {ran:?}");
-        let is_open = expected.contains("possible") || expected.contains("unjudged");
-        let code = if is_open { 3 } else { i32::from(!expected.is_empty()) };
-        assert_eq!(ran.code, code, "{driver}: {row}: {ran:?}");
-        assert!(
-            !expected.is_empty() || ran.stderr.contains(alone.stdout.trim_end()),
-            "{driver}: {row}: {alone:?} {ran:?}"
-        );
+        assert!(judged > 0 || drivers.len() < 2, "{row}: no driver has this kind");
     }
 }
 

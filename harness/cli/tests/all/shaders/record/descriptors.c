@@ -91,7 +91,10 @@ static void write_descriptor(VkDescriptorSetLayout layout, uint32_t binding, VkD
 
 int main(int count, char **arguments) {
     static uint32_t code[1 << 14];
-    FILE *file = count == 4 ? fopen(arguments[1], "rb") : NULL;
+    char path[4096];
+    if (count != 5) return 3;
+    snprintf(path, sizeof path, "%.*s%s.spv", (int)(strlen(arguments[1]) - 5), arguments[1], arguments[4]);
+    FILE *file = fopen(path, "rb");
     if (!file) return 3;
     size_t words = fread(code, 4, 1 << 14, file);
     const char *kind = arguments[2], *how = arguments[3];
