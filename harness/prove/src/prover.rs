@@ -579,8 +579,7 @@ impl<'m> Prover<'m> {
         if terms.constant_of(all) == Some(0) {
             return None;
         }
-        let module = self.summary.module;
-        let name = variable_name(module, a.descriptor.variable);
+        let name = variable_name(self.summary.module, a.descriptor.variable);
         let has_atomics = a.atomic.or(b.atomic).is_none()
             && self.summary.accesses.iter().any(|access| access.atomic.is_some());
         let spots = [(a.line, a.place), (b.line, b.place)];
@@ -818,18 +817,17 @@ impl<'m> Prover<'m> {
     pub fn unbounded_names(&mut self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         for bound in self.summary.bounds.clone() {
-            let terms = &mut self.summary.terms;
-            let is_inside = terms.binary(Operator::Less, bound.index, bound.length);
-            let conjuncts = vec![bound.facts, terms.not(is_inside)];
-            let query = Query::of(conjuncts);
-            let mut all = query.conjuncts.clone();
-            all.extend(self.side_facts(&query));
             if names.contains(&bound.name) {
                 continue;
             }
-            match self.decide(&all, Products::Abstract, &[], STEPS_OF_PRODUCTS) {
-                Decision::Impossible => {}
-                Decision::Possible(_) | Decision::Unknown => drop(names.insert(bound.name)),
+            let terms = &mut self.summary.terms;
+            let is_inside = terms.binary(Operator::Less, bound.index, bound.length);
+            let query = Query::of(vec![bound.facts, terms.not(is_inside)]);
+            let mut all = query.conjuncts.clone();
+            all.extend(self.side_facts(&query));
+            let decision = self.decide(&all, Products::Abstract, &[], STEPS_OF_PRODUCTS);
+            if !matches!(decision, Decision::Impossible) {
+                names.insert(bound.name);
             }
         }
         names
