@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use arithmetic::{Instruction, TexelFormat};
-use rspirv::spirv::{Capability, GlslStd450Op, Op, StorageClass};
+use rspirv::spirv::{Capability, ExecutionMode, GlslStd450Op, Op, StorageClass};
 use spirv_reader::{
     HEADER_WORDS, SourcePosition, Specialized, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage,
     SubgroupFunction, annotations::Annotations, scope_from_word,
@@ -143,6 +143,18 @@ fn build_dispatch(module: &SpirvModule, options: &AnalysisOptions) -> Result<Ker
     // The workgroup size is set by `LocalSizeId`, which maintenance4 allows.
     if module.declared_local_size(function).is_some_and(|(_, by_ids)| by_ids) {
         all.require_feature(&[Feature::Maintenance4]);
+    }
+    for mode in module.execution_modes(function) {
+        match mode {
+            ExecutionMode::SubgroupUniformControlFlowKHR => {
+                all.require_feature(&[Feature::ShaderSubgroupUniformControlFlow]);
+            }
+            ExecutionMode::MaximallyReconvergesKHR => {
+                all.require_feature(&[Feature::ShaderMaximalReconvergence]);
+            }
+            // The features of others come from their capabilities.
+            _ => {}
+        }
     }
     let mut places: BTreeMap<(u32, u32, u32), DispatchBuffer> = BTreeMap::new();
     let mut bytes = 0_u64;

@@ -133,13 +133,13 @@ fn a_dispatch_has_the_words_of_the_module() {
     assert_eq!(names, ["given.values[3]", "result.total"]);
 }
 
-/// A clustered rotation needs more features than a rotation of the whole subgroup.
+/// A clustered rotation needs more features than a rotation of the whole subgroup, and so does an execution mode.
 #[test]
-fn rotations_require_their_features() {
-    let needs = |cluster: &str| {
+fn rotations_and_execution_modes_require_their_features() {
+    let needs = |mode: &str, cluster: &str| {
         let text = format!(
             "OpCapability Shader\nOpCapability GroupNonUniformRotateKHR\nOpMemoryModel Logical GLSL450\n\
-             OpEntryPoint GLCompute %main \"main\"\nOpExecutionMode %main LocalSize 8 1 1\n%void = OpTypeVoid\n\
+             OpEntryPoint GLCompute %main \"main\"\nOpExecutionMode %main LocalSize 8 1 1\n{mode}%void = OpTypeVoid\n\
              %u32 = OpTypeInt 32 0\n%2 = OpConstant %u32 2\n%3 = OpConstant %u32 3\n%4 = OpConstant %u32 4\n\
              %function = OpTypeFunction %void\n%main = OpFunction %void None %function\n%entry = OpLabel\n\
              %turned = OpGroupNonUniformRotateKHR %u32 %3 %2 %2 {cluster}\nOpReturn\nOpFunctionEnd\n"
@@ -149,8 +149,14 @@ fn rotations_require_their_features() {
             .required_features
             .concat()
     };
-    assert_eq!(needs(""), [Feature::ShaderSubgroupRotate]);
-    let mut clustered = needs("%4");
+    assert_eq!(needs("", ""), [Feature::ShaderSubgroupRotate]);
+    for (mode, feature) in [
+        ("SubgroupUniformControlFlowKHR", Feature::ShaderSubgroupUniformControlFlow),
+        ("MaximallyReconvergesKHR", Feature::ShaderMaximalReconvergence),
+    ] {
+        assert!(needs(&format!("OpExecutionMode %main {mode}\n"), "").contains(&feature), "{mode}");
+    }
+    let mut clustered = needs("", "%4");
     clustered.sort_unstable();
     assert_eq!(clustered, [Feature::ShaderSubgroupRotate, Feature::ShaderSubgroupRotateClustered]);
 }
