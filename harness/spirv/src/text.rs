@@ -1,6 +1,7 @@
 //! Assembles SPIR-V text to words, as `spirv-as` does, by the grammar tables of rspirv.
 //!
-//! Ids are numbered in order of appearance. Each instruction remembers its line.
+//! Ids are numbered in order of appearance. Each instruction remembers its line. A comment `; Version: 1.3` at the start, as
+//! disassemblers write it, sets the version of the module, which decides what is valid in it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -29,7 +30,7 @@ enum AsmToken<'t> {
     Word(&'t str),
 }
 
-/// SPIR-V version of assembled modules: 1.6.
+/// SPIR-V version of assembled modules without a comment that names one: 1.6.
 const ASSEMBLED_VERSION: u32 = 0x0001_0600;
 pub(crate) const MAGIC_NUMBER: u32 = 0x0723_0203;
 /// Upper bound on the instructions of a module.
@@ -42,7 +43,8 @@ pub(crate) const MAX_INSTRUCTIONS: usize = 4_000_000;
 pub fn assemble_text(text: &str) -> Result<AssembledModule, SpirvError> {
     let tokens = tokenize(text)?;
     let mut assembler = Assembler::default();
-    assembler.assembled.words = vec![MAGIC_NUMBER, ASSEMBLED_VERSION, 0, 0, 0];
+    let version = declared_version(text).unwrap_or(ASSEMBLED_VERSION);
+    assembler.assembled.words = vec![MAGIC_NUMBER, version, 0, 0, 0];
     let mut at = 0;
     while at < tokens.len() {
         let start = at;
@@ -59,6 +61,14 @@ pub fn assemble_text(text: &str) -> Result<AssembledModule, SpirvError> {
     }
     assembler.assembled.words[3] = assembler.last_id + 1;
     Ok(assembler.assembled)
+}
+
+/// Returns the version that a comment before the first instruction names.
+fn declared_version(text: &str) -> Option<u32> {
+    let comments = text.lines().map(str::trim).take_while(|line| line.is_empty() || line.starts_with(';'));
+    let mut named = comments.filter_map(|line| line.strip_prefix("; Version: 1."));
+    let minor = named.next()?.parse::<u32>().ok().filter(|minor| *minor <= 6)?;
+    Some(0x0001_0000 | minor << 8)
 }
 
 /// Returns true if a token starts the next instruction.

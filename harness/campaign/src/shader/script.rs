@@ -136,6 +136,23 @@ pub struct ShaderText {
     pub text: String,
 }
 
+impl ShaderText {
+    /// Creates a text at its lines; assembly, whose first line is empty, gets the version of SPIR-V for an environment.
+    fn new(format: ShaderFormat, text: String, environment: &str) -> Option<ShaderText> {
+        let version = match environment {
+            "vulkan1.0" => "1.0",
+            "vulkan1.1" => "1.3",
+            "vulkan1.1spv1.4" => "1.4",
+            "vulkan1.2" => "1.5",
+            "vulkan1.3" => "1.6",
+            other => other.strip_prefix("spv")?,
+        };
+        let is_assembly = format == ShaderFormat::SpirvAssembly;
+        let text = if is_assembly { format!("; Version: {version}{text}") } else { text };
+        Some(ShaderText { format, text })
+    }
+}
+
 /// The form of a shader in a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShaderFormat {

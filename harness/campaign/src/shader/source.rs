@@ -21,6 +21,7 @@ mod process;
 mod scripts;
 mod stage;
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ use includes::{IncludeTree, decode_text, find_folder, folder_of};
 use scan::{blank_comments, has_call, has_word};
 use shader_source::wgsl::OverrideValues;
 use shader_source::{scan, wgsl};
-use spirv_reader::ShaderLanguage;
+use spirv_reader::{ShaderLanguage, SpirvConstant};
 use stage::{COMPUTE, SourceStage};
 
 pub use archives::ArchiveCache;
@@ -80,21 +81,10 @@ pub struct Compilation {
     pub overrides: Vec<(String, String)>,
     /// True if compiled modules are neither stored nor used again.
     pub is_uncached: bool,
-    /// The subgroups of dispatches of a script whose contents later ones read.
-    pub subgroups: ScriptSubgroups,
+    /// The subgroup size of the dispatches of a script with several [default: 32].
+    pub subgroup_size: Option<u32>,
     /// The archives that were read.
     pub archives: ArchiveCache,
-}
-
-/// The subgroup size of dispatches that do not give one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ScriptSubgroups {
-    /// The whole workgroup, as in other analyses.
-    #[default]
-    Workgroup,
-    Size(u32),
-    /// Contents that depend on it are not known.
-    Unknown,
 }
 
 /// The SPIR-V of a user shader.
@@ -139,6 +129,16 @@ impl SourceModule {
             None => options,
         }
     }
+}
+
+/// Returns the specialization constants of a module with their declared values: inputs of a pipeline that gives no others.
+fn declared_constants(module: &[u8]) -> BTreeMap<u32, u64> {
+    let Ok(module) = entry_point::read_module(module) else { return BTreeMap::new() };
+    let declared = |(id, (_, constant)): (&u32, &(u32, SpirvConstant))| match constant {
+        SpirvConstant::Scalar(bits) => Some((module.decorations_of(*id).specialization?, *bits)),
+        _ => None,
+    };
+    module.constants.iter().filter_map(declared).collect()
 }
 
 /// A source with its includes, definitions and override values.
@@ -217,10 +217,14 @@ pub fn member_names(file: &str, compilation: &Compilation) -> Vec<String> {
     }
 }
 
-/// Returns true for a script with several dispatches.
-pub fn is_script_with_runs(file: &str, compilation: &Compilation) -> bool {
-    let names = member_names(file, compilation);
-    names.iter().any(|name| scripts::script_of(name).is_some_and(|(_, number)| number > Some(1)))
+/// Returns true for a script with several dispatches that use subgroups, whose size decides what they leave.
+pub fn needs_subgroup_size(file: &str, compilation: &Compilation) -> bool {
+    member_names(file, compilation).len() > 1
+        && scripts::is_script(file)
+        && load_all(file, compilation).iter().flatten().any(|module| {
+            let given = module.given.as_deref();
+            given.is_some_and(|given| given.subgroup_size.is_some())
+        })
 }
 
 /// Reads a shader, and compiles it if it is source code. Returns a module for each entry point in languages

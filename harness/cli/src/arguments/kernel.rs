@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use analysis::InputMode;
 use campaign::contained_path::path_inside;
-use campaign::shader::source::{Compilation, CompileCommands, ScriptSubgroups, parse_definitions};
+use campaign::shader::source::{Compilation, CompileCommands, parse_definitions};
 use clap::{Args, ValueEnum as _};
 use entry_point::inputs::RayResults;
 use entry_point::{AnalysisOptions, inputs};
@@ -335,7 +335,7 @@ impl KernelArguments {
             commands,
             overrides: self.spec.clone(),
             is_uncached: self.no_cache,
-            subgroups: self.subgroup_size.map_or(ScriptSubgroups::Workgroup, ScriptSubgroups::Size),
+            subgroup_size: self.subgroup_size,
             ..Compilation::default()
         })
     }

@@ -138,9 +138,9 @@ impl AmberParser<'_> {
             "SPIRV-HEX" => ShaderFormat::SpirvWords,
             other => return Err(self.unsupported(format!("SHADER {stage} {name} {other}"))),
         };
-        if self.lexer.take_if("TARGET_ENV") {
-            self.lexer.word("an environment")?;
-        }
+        let is_given = self.lexer.take_if("TARGET_ENV");
+        let environment = if is_given { self.lexer.word("an environment")? } else { "spv1.0" };
+        let unexpected = self.lexer.unexpected("an environment such as `spv1.3`");
         let text = if self.lexer.take_if("VIRTUAL_FILE") {
             let path = self.lexer.word("a path")?;
             self.files.get(path).cloned().ok_or_else(|| self.unknown("virtual file", path))?
@@ -149,7 +149,8 @@ impl AmberParser<'_> {
         } else {
             self.block()?
         };
-        self.shaders.insert(name, ShaderText { format, text });
+        let shader = ShaderText::new(format, text, environment).ok_or(unexpected)?;
+        self.shaders.insert(name, shader);
         Ok(())
     }
 

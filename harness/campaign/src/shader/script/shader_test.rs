@@ -26,6 +26,8 @@ const COMPARISONS: [(&str, Comparison); 7] = [
 struct TestParser<'t> {
     lexer: Lexer<'t>,
     script: Script,
+    /// The environment of the required version of Vulkan.
+    environment: String,
     shader: Option<ShaderText>,
     entry: Option<String>,
     push: Vec<u8>,
@@ -47,6 +49,7 @@ pub fn parse(text: &str) -> Result<Script, ScriptError> {
     let mut parser = TestParser {
         lexer: Lexer::new(text),
         script: Script::default(),
+        environment: "vulkan1.0".to_owned(),
         shader: None,
         entry: None,
         push: Vec::new(),
@@ -78,9 +81,13 @@ impl TestParser<'_> {
             "[compute shader spirv]" => ShaderFormat::SpirvAssembly,
             "[compute shader binary]" => ShaderFormat::SpirvWords,
             "[test]" => return self.test(),
-            // Requirements come from the module.
+            // The features come from the module.
             "[require]" | "[comment]" => {
-                self.text();
+                let text = self.text();
+                let version = text.lines().find_map(|line| line.strip_prefix("vulkan "));
+                if let Some(version) = version.filter(|_| section == "[require]") {
+                    self.environment = format!("vulkan{}", version.trim());
+                }
                 return Ok(());
             }
             other => return Err(self.unsupported(other.to_owned())),
@@ -88,7 +95,9 @@ impl TestParser<'_> {
         if self.shader.is_some() {
             return Err(self.lexer.error(ScriptProblem::Repeated("compute shader")));
         }
-        self.shader = Some(ShaderText { format, text: self.text() });
+        let unexpected = self.lexer.unexpected("a section after `[require]` with a known version of Vulkan");
+        let text = self.text();
+        self.shader = Some(ShaderText::new(format, text, &self.environment).ok_or(unexpected)?);
         Ok(())
     }
 

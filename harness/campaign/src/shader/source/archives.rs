@@ -5,8 +5,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::module_edit::specialization_ids;
-use super::{SourceError, SourceModule};
+use super::{SourceError, SourceModule, declared_constants};
 use crate::files;
 use crate::shader::archive::{Archive, ArchiveError};
 
@@ -73,9 +72,10 @@ impl ArchiveCache {
                 let opened = opened.map_err(|error| SourceError::File { file: file.to_owned(), error })?;
                 let bytes = archive.read_module(&mut BufReader::new(opened), only).map_err(to_error)?;
                 let mut given = only.settings.to_options();
-                // Pipelines may give constants that the module does not have.
-                let known = specialization_ids(&bytes);
-                given.specialization.retain(|id, _| known.contains(id));
+                // Pipelines may give constants that the module does not have, and not give others.
+                let constants = declared_constants(&bytes).into_iter();
+                let value = |(id, declared)| (id, given.specialization.get(&id).copied().unwrap_or(declared));
+                given.specialization = constants.map(value).collect();
                 let given = only.pipeline.map(|_| Box::new(given));
                 Ok(SourceModule { given, ..SourceModule::from_spirv(bytes) })
             }

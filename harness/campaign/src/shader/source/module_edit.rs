@@ -52,20 +52,6 @@ pub fn has_shared_binding(module: &[u8]) -> bool {
     bound.windows(2).any(|two| matches!(two, [one, next] if one == next))
 }
 
-/// Returns the ids that a binary module gives its specialization constants.
-pub fn specialization_ids(module: &[u8]) -> BTreeSet<u32> {
-    let words = module_words(module);
-    let id = |instruction: &[u32]| match instruction {
-        [_, _, decoration, id]
-            if has_opcode(instruction, Op::Decorate) && *decoration == Decoration::SpecId as u32 =>
-        {
-            Some(*id)
-        }
-        _ => None,
-    };
-    split_instructions(&words).into_iter().filter_map(id).collect()
-}
-
 /// Returns the words of a string literal.
 fn encode_literal(text: &str) -> Vec<u32> {
     let mut bytes = text.as_bytes().to_vec();

@@ -14,7 +14,7 @@ use shader_source::scan::blank_comments;
 use spirv_reader::ShaderLanguage;
 
 use super::module_edit::rename_source;
-use super::{Compilation, ScriptSubgroups, SourceError, SourceModule, file_extension, load_contents};
+use super::{Compilation, SourceError, SourceModule, declared_constants, file_extension, load_contents};
 use crate::files;
 use crate::shader::script::{
     Script, ScriptBuffers, ScriptError, ScriptProblem, ScriptRun, ShaderFormat, ShaderText, amber,
@@ -22,6 +22,8 @@ use crate::shader::script::{
 };
 use crate::time_limit::stop_after;
 
+/// The subgroup size of dispatches whose contents others read, if none is given.
+const ASSUMED_SUBGROUP_SIZE: u32 = 32;
 /// Time limit for the contents that a dispatch leaves.
 const CONTENTS_TIME: Duration = Duration::from_secs(10);
 
@@ -93,9 +95,17 @@ pub(super) fn load_script(
     let mut modules = Vec::new();
     for (index, run) in (1..=last).zip(&runs) {
         let module = load_run(file, run, compilation)?;
-        let options = run.to_options(&mut buffers).map_err(to_error)?;
+        let mut options = run.to_options(&mut buffers).map_err(to_error)?;
+        for (id, declared) in declared_constants(&module.bytes) {
+            options.specialization.entry(id).or_insert(declared);
+        }
+        // All dispatches need the same.
+        if runs.len() > 1 && entry_point::read_module(&module.bytes).is_ok_and(|read| uses_subgroups(&read)) {
+            let size = compilation.subgroup_size.unwrap_or(ASSUMED_SUBGROUP_SIZE);
+            options.subgroup_size.get_or_insert(size);
+        }
         if index < last {
-            update_buffers(run, &module, &options, compilation.subgroups, &mut buffers);
+            update_buffers(run, &module, &options, &mut buffers);
         }
         if number.is_none() || index == last {
             modules.push(SourceModule { given: Some(Box::new(options)), ..module });
@@ -109,42 +119,27 @@ fn update_buffers(
     run: &ScriptRun,
     module: &SourceModule,
     options: &AnalysisOptions,
-    subgroups: ScriptSubgroups,
     buffers: &mut ScriptBuffers,
 ) {
     let stop = stop_after(CONTENTS_TIME);
-    let mut options = AnalysisOptions {
+    let options = AnalysisOptions {
         keep_final: true,
         language: module.language,
         assertion: None,
         deadline: Some(DeadlinePredicate::new(stop_after(CONTENTS_TIME))),
         ..options.clone()
     };
-    let is_unsure = match subgroups {
-        ScriptSubgroups::Size(size) => {
-            options.subgroup_size = options.subgroup_size.or(Some(size));
-            false
-        }
-        ScriptSubgroups::Workgroup => false,
-        ScriptSubgroups::Unknown => options.subgroup_size.is_none(),
-    };
     let finals = entry_point::inputs::read_bound_module(&module.bytes, &options).ok().and_then(|read| {
-        if is_unsure && uses_subgroups(&read) {
-            return Some(Err("the subgroup sizes of the devices differ; expected one device"));
-        }
         let options = entry_options(&read, &options).ok()?.entries.pop()?;
         let model = Model::shipped("vulkan")?.ok()?;
         let report = decide(&read, &options, &model, Budget::until(&stop)).ok()?;
-        (!report.final_buffers.is_empty()).then_some(Ok(report.final_buffers))
+        Some(report.final_buffers).filter(|finals| !finals.is_empty())
     });
-    run.update_buffers(buffers, |(set, binding)| match &finals {
-        Some(Ok(finals)) => {
-            let found = finals.iter().find(|buffer| buffer.at == (set, binding, 0))?;
-            let undefined = "a dispatch before leaves values that are not defined";
-            Some(found.first_unknown_byte.map_or(Ok(found.bytes.clone()), |_| Err(undefined)))
-        }
-        Some(Err(why)) => Some(Err(why)),
-        None => Some(Err("`race` has no answer for a dispatch before")),
+    run.update_buffers(buffers, |(set, binding)| {
+        let Some(finals) = &finals else { return Some(Err("`race` has no answer for a dispatch before")) };
+        let found = finals.iter().find(|buffer| buffer.at == (set, binding, 0))?;
+        let undefined = "a dispatch before leaves values that are not defined";
+        Some(found.first_unknown_byte.map_or(Ok(found.bytes.clone()), |_| Err(undefined)))
     });
 }
 

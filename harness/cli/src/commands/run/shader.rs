@@ -1,5 +1,6 @@
 //! `run SHADER`: dispatches a user's shader repeatedly with its inputs.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use campaign::expectations::{self, RunExpectations as Excused};
@@ -8,7 +9,7 @@ use campaign::kinds::litmus::TestBudget;
 use campaign::kinds::shader::{self, ShaderKind};
 use campaign::run_log::EarlierVerdicts;
 use campaign::shader::prepare_run::{ShaderFileInputs, analyze_file, make_ids_unique};
-use campaign::shader::source::{Compilation, ScriptSubgroups, is_script_with_runs, is_shader};
+use campaign::shader::source::{is_shader, needs_subgroup_size};
 use campaign::shard;
 use results::wire::VerdictWord;
 use results::write::{OutputFormat, new_run_writer, number};
@@ -69,25 +70,25 @@ pub fn run_shaders(
     let prediction_time =
         budget.time().map_or(PREDICTION_TIME, |time| PREDICTION_TIME.min(time / PREDICTION_TIME_DIVISOR));
     let (mut all, mut opened) = (Vec::new(), None);
-    let given = arguments.kernel.compilation()?;
-    let mut subgroups = given.subgroups;
-    let has_several_runs = |file: &String| is_script_with_runs(file, &given);
-    if subgroups == ScriptSubgroups::Workgroup && arguments.tests.iter().any(has_several_runs) {
+    let mut compilation = arguments.kernel.compilation()?;
+    let needs_size = |file: &String| needs_subgroup_size(file, &compilation);
+    if compilation.subgroup_size.is_none() && arguments.tests.iter().any(needs_size) {
         let targets = super::open_devices(arguments, false)?;
-        let mut sizes: Vec<u32> =
-            targets.iter().map(|target| target.listed.capabilities.subgroup_size.max(1)).collect();
-        sizes.dedup();
-        subgroups = match sizes[..] {
-            [size] => ScriptSubgroups::Size(size),
-            _ => ScriptSubgroups::Unknown,
+        let sizes = targets.iter().map(|target| target.listed.capabilities.subgroup_size.max(1));
+        let sizes: Vec<u32> = sizes.collect::<BTreeSet<_>>().into_iter().collect();
+        let [size] = sizes[..] else {
+            return Err(Failure::input_message(format!(
+                "subgroups of {sizes:?} invocations; expected devices with one size for several dispatches that \
+                 use subgroups: name one device, or pass `--subgroup-size N`"
+            )));
         };
+        compilation.subgroup_size = Some(size);
         opened = Some(targets);
     }
     for file in &arguments.tests {
         let options = arguments.kernel.to_options(None);
         let shaders = options.and_then(|options| {
-            let (flags, compilation) =
-                (&arguments.kernel.to_words(), Compilation { subgroups, ..given.clone() });
+            let (flags, compilation) = (&arguments.kernel.to_words(), compilation.clone());
             let inputs = arguments.kernel.input_mode();
             analyze_file(
                 &ShaderFileInputs { file, flags, compilation, inputs, options: &options },
