@@ -12,7 +12,7 @@ use super::error::Error;
 /// depends on such a choice is `needs-inputs` and lists it. [`ShaderInputs::zeros`] turns the choice off.
 ///
 /// ```
-/// use vk_litmus::ShaderInputs;
+/// use vk_litmus::{CompileOptions, RaceDetector, ShaderInputs, ShaderModule};
 ///
 /// let inputs = ShaderInputs::new()
 ///     .entry("main")
@@ -25,7 +25,16 @@ use super::error::Error;
 ///     .keep_contents()
 ///     .assume("pc.stride >= pc.width")
 ///     .assertion("counter[0] == 4")?;
-/// # let _ = inputs;
+/// assert!(inputs.assertion("data[0] ==").is_err());
+///
+/// let shader = ShaderModule::load("../../ci/action/race.spvasm", &CompileOptions::new()).remove(0)?;
+/// let grid_for = |inputs: ShaderInputs| -> Result<[u32; 3], vk_litmus::Error> {
+///     let answers = RaceDetector::new()?.find_races(&shader, &inputs.entry("main"));
+///     assert_eq!((answers.len(), answers[0].line.entry.as_str()), (1, "main"));
+///     Ok(answers[0].line.grid)
+/// };
+/// assert_eq!(grid_for(ShaderInputs::new().grid([3, 1, 1]))?, [3, 1, 1]);
+/// assert_eq!(grid_for(ShaderInputs::new().zeros())?, [1, 1, 1]);
 /// # Ok::<(), vk_litmus::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -42,13 +51,6 @@ impl Default for ShaderInputs {
 
 impl ShaderInputs {
     /// Creates inputs without values; the checker chooses them.
-    ///
-    /// ```
-    /// # use vk_litmus::{CompileOptions, RaceDetector, ShaderInputs, ShaderModule};
-    /// let shader = ShaderModule::load("../../ci/action/race.spvasm", &CompileOptions::new()).remove(0)?;
-    /// assert_eq!(RaceDetector::new()?.find_races(&shader, &ShaderInputs::new()).len(), 1);
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     pub fn new() -> ShaderInputs {
         ShaderInputs { options: AnalysisOptions::default(), mode: InputMode::Auto }
     }
@@ -79,14 +81,6 @@ impl ShaderInputs {
     }
 
     /// Analyses one entry point [default: every one].
-    ///
-    /// ```
-    /// # use vk_litmus::{CompileOptions, RaceDetector, ShaderInputs, ShaderModule};
-    /// let shader = ShaderModule::load("../../ci/action/race.spvasm", &CompileOptions::new()).remove(0)?;
-    /// let answers = RaceDetector::new()?.find_races(&shader, &ShaderInputs::new().entry("main"));
-    /// assert_eq!(answers[0].line.entry, "main");
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     #[must_use]
     pub fn entry(mut self, name: &str) -> ShaderInputs {
         self.options.entry = Some(name.to_owned());
@@ -94,14 +88,6 @@ impl ShaderInputs {
     }
 
     /// Sets the number of workgroups in x, y and z; the local size is that of the module.
-    ///
-    /// ```
-    /// # use vk_litmus::{CompileOptions, RaceDetector, ShaderInputs, ShaderModule};
-    /// let shader = ShaderModule::load("../../ci/action/race.spvasm", &CompileOptions::new()).remove(0)?;
-    /// let answers = RaceDetector::new()?.find_races(&shader, &ShaderInputs::new().grid([3, 1, 1]));
-    /// assert_eq!(answers[0].line.grid, [3, 1, 1]);
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     #[must_use]
     pub fn grid(mut self, workgroups: [u32; 3]) -> ShaderInputs {
         self.options.grid = Some(workgroups);
@@ -161,10 +147,6 @@ impl ShaderInputs {
     ///
     /// # Errors
     /// If the text is not an assertion.
-    ///
-    /// ```
-    /// assert!(vk_litmus::ShaderInputs::new().assertion("data[0] ==").is_err());
-    /// ```
     pub fn assertion(mut self, text: &str) -> Result<ShaderInputs, Error> {
         let formula = spirv_reader::annotations::parse_formula(text);
         let formula =
@@ -174,14 +156,6 @@ impl ShaderInputs {
     }
 
     /// Uses zeros and one workgroup for missing inputs.
-    ///
-    /// ```
-    /// # use vk_litmus::{CompileOptions, RaceDetector, ShaderInputs, ShaderModule};
-    /// let shader = ShaderModule::load("../../ci/action/race.spvasm", &CompileOptions::new()).remove(0)?;
-    /// let answers = RaceDetector::new()?.find_races(&shader, &ShaderInputs::new().zeros());
-    /// assert_eq!(answers[0].line.grid, [1, 1, 1]);
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     #[must_use]
     pub fn zeros(mut self) -> ShaderInputs {
         self.mode = InputMode::Zeros;

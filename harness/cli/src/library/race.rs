@@ -45,6 +45,25 @@ use super::test::LitmusTest;
 ///         assert_eq!(answer.line.findings[0].kind, "race");
 ///     }
 /// }
+///
+/// let shader = ShaderModule::load("../../ci/action/race.spvasm", &CompileOptions::new()).remove(0)?;
+/// let detector = RaceDetector::new()?.with_lints().with_tests().skip_proofs().with_trace(0);
+/// let answer = detector.find_races(&shader, &inputs).remove(0);
+/// assert!(answer.line.lints.is_empty() && answer.line.proof.is_none());
+/// assert!(answer.tests[0].as_ref().is_some_and(|test| test.to_text().starts_with("VULKAN")));
+/// assert_eq!(answer.line.trace.map(|trace| trace.invocations.len()), Some(2));
+///
+/// // Without a grid that is given, the answer names the one that it holds for.
+/// let answers = RaceDetector::new()?.require_proofs().find_races(&shader, &ShaderInputs::new());
+/// assert_eq!(answers[0].line.proof.as_ref().map(|proof| proof.grid), Some([Some(1); 3]));
+///
+/// // What is missing is an error, or a refused answer.
+/// assert!(RaceDetector::new()?.smt_solver("no-such-solver").is_err());
+/// for error in ShaderModule::load("missing.spv", &CompileOptions::new()).into_iter().filter_map(Result::err) {
+///     let answer = detector.refuse(&error, &inputs);
+///     assert_eq!(answer.line.verdict, RaceVerdict::Refused);
+///     assert_eq!(answer.line.cause.as_deref(), Some("file cannot be read"));
+/// }
 /// # Ok::<(), vk_litmus::Error>(())
 /// ```
 #[derive(Debug)]
@@ -135,14 +154,6 @@ impl RaceDetector {
     }
 
     /// Adds the findings of [`ShaderModule::lint`] to the first entry point.
-    ///
-    /// ```
-    /// # use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule};
-    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
-    /// let answers = RaceDetector::new()?.with_lints().find_races(&shader, &ShaderInputs::new());
-    /// assert!(answers[0].line.lints.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn with_lints(mut self) -> RaceDetector {
         self.has_lints = true;
@@ -150,15 +161,6 @@ impl RaceDetector {
     }
 
     /// Also reduces each finding to a litmus test of its two invocations, if the model also reports a race.
-    ///
-    /// ```
-    /// # use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule};
-    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
-    /// let inputs = ShaderInputs::new().grid([2, 1, 1]);
-    /// let answers = RaceDetector::new()?.with_tests().find_races(&shader, &inputs);
-    /// assert!(answers[0].tests[0].as_ref().is_some_and(|test| test.to_text().starts_with("VULKAN")));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn with_tests(mut self) -> RaceDetector {
         self.has_tests = true;
@@ -166,16 +168,6 @@ impl RaceDetector {
     }
 
     /// Reports a shader without a finding or a proof for every input as undecided.
-    ///
-    /// ```
-    /// # use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule};
-    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
-    /// let detector = RaceDetector::new()?.require_proofs();
-    /// // Without a grid that is given, the answer names the one that it holds for.
-    /// let answers = detector.find_races(&shader, &ShaderInputs::new());
-    /// assert_eq!(answers[0].line.proof.as_ref().map(|proof| proof.grid), Some([Some(1); 3]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn require_proofs(mut self) -> RaceDetector {
         self.proofs = ProofMode::Required;
@@ -183,14 +175,6 @@ impl RaceDetector {
     }
 
     /// Attempts no proofs for other inputs than the given ones.
-    ///
-    /// ```
-    /// # use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule};
-    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
-    /// let answers = RaceDetector::new()?.skip_proofs().find_races(&shader, &ShaderInputs::new().grid([2, 1, 1]));
-    /// assert!(answers[0].line.proof.is_none() && !answers[0].line.findings.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn skip_proofs(mut self) -> RaceDetector {
         self.proofs = ProofMode::None;
@@ -201,12 +185,6 @@ impl RaceDetector {
     ///
     /// # Errors
     /// If it is not installed, or too old.
-    ///
-    /// ```
-    /// # use vk_litmus::RaceDetector;
-    /// assert!(RaceDetector::new()?.smt_solver("no-such-solver").is_err());
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     pub fn smt_solver(mut self, program: &str) -> Result<RaceDetector, Error> {
         let solver = InstalledSolver::find(program);
         self.solver = Some(solver.map_err(|failure| Error::for_file(program, failure))?);
@@ -214,15 +192,6 @@ impl RaceDetector {
     }
 
     /// Adds the steps of the two invocations up to a finding, by its number from 0: `line.trace`.
-    ///
-    /// ```
-    /// # use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule};
-    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
-    /// let inputs = ShaderInputs::new().grid([2, 1, 1]);
-    /// let answers = RaceDetector::new()?.with_trace(0).find_races(&shader, &inputs);
-    /// assert_eq!(answers[0].line.trace.as_ref().map(|trace| trace.invocations.len()), Some(2));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn with_trace(mut self, finding: usize) -> RaceDetector {
         self.traced_finding = Some(finding);
@@ -311,19 +280,6 @@ impl RaceDetector {
     }
 
     /// Returns the answer for a shader that could not be loaded, as the program prints it.
-    ///
-    /// ```
-    /// use vk_litmus::{CompileOptions, RaceDetector, ShaderInputs, ShaderModule, wire::RaceVerdict};
-    ///
-    /// let (detector, inputs) = (RaceDetector::new()?, ShaderInputs::new());
-    /// for module in ShaderModule::load("missing.spv", &CompileOptions::new()) {
-    ///     let Err(error) = module else { continue };
-    ///     let answer = detector.refuse(&error, &inputs);
-    ///     assert_eq!(answer.line.verdict, RaceVerdict::Refused);
-    ///     assert_eq!(answer.line.cause.as_deref(), Some("file cannot be read"));
-    /// }
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     pub fn refuse(&self, error: &Error, inputs: &ShaderInputs) -> RaceAnswer {
         let mut line = refused_line(error.file(), "", &self.options(inputs), error.record().error.clone());
         line.rejected = Some(error.record().clone());

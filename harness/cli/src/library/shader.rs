@@ -86,6 +86,24 @@ impl CompileOptions {
 }
 
 /// A shader as SPIR-V, with the source positions of its debug lines.
+///
+/// ```
+/// use vk_litmus::{CompileOptions, ShaderModule};
+///
+/// let (file, options) = ("../../ci/action/race.spvasm", CompileOptions::new());
+/// let contents = std::fs::read(file)?;
+/// assert_eq!(ShaderModule::load_contents("race.spvasm", &contents, &options).len(), 1);
+/// for module in ShaderModule::load(file, &options) {
+///     let module = module?;
+///     assert_eq!((module.compiler(), module.assumed_constants().count()), (None, 0));
+///     assert_eq!(module.entry_points()?, ["main"]);
+///     assert!(module.lint()?.is_empty());
+/// }
+/// assert!(ShaderModule::from_spirv("cut", *b"\x03\x02\x23\x07").entry_points().is_err());
+/// let module = ShaderModule::from_spirv("race", contents).compiled_from_wgsl("naga");
+/// assert_eq!(module.compiler(), Some("naga"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ShaderModule {
     pub(super) file: String,
@@ -98,29 +116,12 @@ impl ShaderModule {
     /// Creates a module from binary SPIR-V or assembly text; `file` is its name in answers.
     ///
     /// The module is parsed later: the first analysis of a malformed module returns an error.
-    ///
-    /// ```
-    /// use vk_litmus::ShaderModule;
-    ///
-    /// let words = std::fs::read("../../ci/action/race.spvasm")?;
-    /// assert_eq!(ShaderModule::from_spirv("race", words).entry_points()?, ["main"]);
-    /// assert!(ShaderModule::from_spirv("cut", *b"\x03\x02\x23\x07").entry_points().is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn from_spirv(file: &str, module: impl Into<Vec<u8>>) -> ShaderModule {
         let source = SourceModule::from_spirv(module.into());
         ShaderModule { file: file.to_owned(), source, compilation: None }
     }
 
     /// States that a compiler made the module of WGSL: answers are those of WGSL, too.
-    ///
-    /// ```
-    /// use vk_litmus::ShaderModule;
-    ///
-    /// let module = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
-    /// assert_eq!(module.compiled_from_wgsl("naga").compiler(), Some("naga"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn compiled_from_wgsl(mut self, compiler: &str) -> ShaderModule {
         self.source.language = Some(ShaderLanguage::Wgsl);
@@ -134,29 +135,12 @@ impl ShaderModule {
     /// A source of HLSL or Slang has a module for each entry point, any other file one. `FILE.foz/HASH` is a module of
     /// an archive of Fossilize, with the entry point and the constants of its pipeline. At least one result
     /// is returned. Compilers are the installed programs; each runs with a time limit.
-    ///
-    /// ```
-    /// use vk_litmus::{CompileOptions, ShaderModule};
-    ///
-    /// for module in ShaderModule::load("../../ci/action/race.spvasm", &CompileOptions::new()) {
-    ///     assert_eq!(module?.compiler(), None);
-    /// }
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     pub fn load(file: impl AsRef<Path>, options: &CompileOptions) -> Vec<Result<ShaderModule, Error>> {
         let file = file.as_ref().to_string_lossy().into_owned();
         ShaderModule::from_results(&file, load_all(&file, &options.compilation), options)
     }
 
     /// Compiles contents like those of a file of this name; see [`ShaderModule::load`].
-    ///
-    /// ```
-    /// use vk_litmus::{CompileOptions, ShaderModule};
-    ///
-    /// let contents = std::fs::read("../../ci/action/race.spvasm")?;
-    /// assert_eq!(ShaderModule::load_contents("race.spvasm", &contents, &CompileOptions::new()).len(), 1);
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     pub fn load_contents(
         file: &str,
         contents: &[u8],
@@ -181,20 +165,11 @@ impl ShaderModule {
     }
 
     /// Returns the compiler with its version and flags; `None` for SPIR-V.
-    ///
-    /// ```
-    /// assert_eq!(vk_litmus::ShaderModule::from_spirv("race", []).compiler(), None);
-    /// ```
     pub fn compiler(&self) -> Option<&str> {
         self.source.compiler.as_deref()
     }
 
     /// Returns the pipeline-overridable constants that no option sets, with their assumed values.
-    ///
-    /// ```
-    /// # use vk_litmus::ShaderModule;
-    /// assert_eq!(ShaderModule::from_spirv("race", []).assumed_constants().count(), 0);
-    /// ```
     pub fn assumed_constants(&self) -> impl Iterator<Item = (&str, &str)> {
         let constants =
             self.source.unset.iter().filter(|unset| {
@@ -207,13 +182,6 @@ impl ShaderModule {
     ///
     /// # Errors
     /// If the module is malformed.
-    ///
-    /// ```
-    /// # use vk_litmus::ShaderModule;
-    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
-    /// assert_eq!(shader.entry_points()?, ["main"]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn entry_points(&self) -> Result<Vec<String>, Error> {
         Ok(self.read()?.entry_points().into_iter().map(str::to_owned).collect())
     }
@@ -222,14 +190,6 @@ impl ShaderModule {
     ///
     /// # Errors
     /// If the module is malformed.
-    ///
-    /// ```
-    /// use vk_litmus::ShaderModule;
-    ///
-    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
-    /// assert!(shader.lint()?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn lint(&self) -> Result<Vec<FindingRecord>, Error> {
         let module = self.read()?;
         if module.has_no_entry_point() {

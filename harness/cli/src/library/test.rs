@@ -10,6 +10,21 @@ use super::error::Error;
 ///
 /// The syntaxes are those of `docs/reference/litmus.md`: this project's, `.test` files of Khronos' Alloy model,
 /// and HSA's dialect.
+///
+/// ```
+/// use vk_litmus::LitmusTest;
+///
+/// let text = "VULKAN store\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nst.atom.dv.sc0 x, 1 ;\nexists (x == 1)";
+/// let test = LitmusTest::parse(text)?;
+/// assert_eq!(test.name(), "store");
+/// assert_eq!(LitmusTest::parse(&test.to_text())?.to_text(), test.to_text());
+/// assert!(LitmusTest::parse_named("VULKAN", "mp.litmus").is_err_and(|error| error.file() == "mp.litmus"));
+///
+/// assert!(LitmusTest::shipped_ids().any(|id| id == "sb/SB+rlx-rlx"));
+/// let tests: Vec<LitmusTest> = LitmusTest::find("mp/MP+rel-*")?.into_iter().collect::<Result<_, _>>()?;
+/// assert!(tests.iter().any(|test| test.id() == "mp/MP+rel-acq"));
+/// # Ok::<(), vk_litmus::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct LitmusTest {
     pub(super) loaded: LoadedTest,
@@ -20,12 +35,6 @@ impl LitmusTest {
     ///
     /// # Errors
     /// Every mistake in the text, with its line and column.
-    ///
-    /// ```
-    /// let text = "VULKAN store\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nst.atom.dv.sc0 x, 1 ;\nexists (x == 1)";
-    /// assert_eq!(vk_litmus::LitmusTest::parse(text)?.name(), "store");
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     pub fn parse(text: &str) -> Result<LitmusTest, Error> {
         LitmusTest::parse_named(text, "test.litmus")
     }
@@ -34,12 +43,6 @@ impl LitmusTest {
     ///
     /// # Errors
     /// Every mistake in the text, with its line and column.
-    ///
-    /// ```
-    /// let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
-    /// assert_eq!(error.file(), "mp.litmus");
-    /// # Ok::<(), &str>(())
-    /// ```
     pub fn parse_named(text: &str, file: &str) -> Result<LitmusTest, Error> {
         let test = litmus::parse(text, file)?;
         let source = TestSource {
@@ -58,14 +61,6 @@ impl LitmusTest {
     ///
     /// # Errors
     /// If several tests cannot get distinct ids.
-    ///
-    /// ```
-    /// use vk_litmus::LitmusTest;
-    ///
-    /// let tests: Vec<LitmusTest> = LitmusTest::find("mp/MP+rel-*")?.into_iter().collect::<Result<_, _>>()?;
-    /// assert!(tests.iter().any(|test| test.id() == "mp/MP+rel-acq"));
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     pub fn find(argument: &str) -> Result<Vec<Result<LitmusTest, Error>>, Error> {
         let sources = inputs::collect(&[argument.to_owned()], None, None, || Ok(Vec::new()));
         let sources = sources.map_err(|failure| Error::for_file(argument, failure))?;
@@ -73,45 +68,21 @@ impl LitmusTest {
     }
 
     /// Returns the ids of the shipped tests that suites choose from.
-    ///
-    /// ```
-    /// assert!(vk_litmus::LitmusTest::shipped_ids().any(|id| id == "sb/SB+rlx-rlx"));
-    /// ```
     pub fn shipped_ids() -> impl Iterator<Item = String> {
         corpus::tests().into_iter().map(|test| test.id)
     }
 
     /// Returns the name in its header.
-    ///
-    /// ```
-    /// # let text = "VULKAN store\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nst.atom.dv.sc0 x, 1 ;\nexists (x == 1)";
-    /// assert_eq!(vk_litmus::LitmusTest::parse(text)?.name(), "store");
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     pub fn name(&self) -> &str {
         &self.loaded.test.name
     }
 
     /// Returns the id of its answers: the path without extension, or the name if only a text was given.
-    ///
-    /// ```
-    /// for test in vk_litmus::LitmusTest::find("sb/SB+rlx-rlx")? {
-    ///     assert_eq!(test?.id(), "sb/SB+rlx-rlx");
-    /// }
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     pub fn id(&self) -> &str {
         &self.loaded.source.id
     }
 
     /// Prints the test in this project's syntax, with columns aligned.
-    ///
-    /// ```
-    /// # let text = "VULKAN store\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nst.atom.dv.sc0 x, 1 ;\nexists (x == 1)";
-    /// let test = vk_litmus::LitmusTest::parse(text)?;
-    /// assert_eq!(vk_litmus::LitmusTest::parse(&test.to_text())?.to_text(), test.to_text());
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     pub fn to_text(&self) -> String {
         litmus::print(&self.loaded.test)
     }
