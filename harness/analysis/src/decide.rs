@@ -75,6 +75,8 @@ pub struct InputChoiceReport {
     pub options: AnalysisOptions,
     /// The other choices that show further findings.
     pub(crate) further_options: Vec<AnalysisOptions>,
+    /// The checks of the time that the choice of inputs and the walks made.
+    pub(crate) time_checks: u64,
     /// The code that one invocation alone reaches, because contents equal a number.
     pub(crate) reached_by_equality: Vec<Blocked>,
     /// The number of findings that the source language does not define, if not all; these come first.
@@ -87,6 +89,7 @@ impl InputChoiceReport {
             report,
             options,
             further_options: Vec::new(),
+            time_checks: 0,
             reached_by_equality: Vec::new(),
             undefined_findings: None,
         }

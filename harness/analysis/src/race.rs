@@ -17,7 +17,7 @@ use results::wire::{
     CoveredInputs, FindingRecord, LOST_ORDER, RaceLine, RaceProof, RaceVerdict, RejectedLine, UnprovedPlace,
 };
 use spirv_reader::{HlslExecution, ShaderLanguage, SpirvModule};
-use walk::{GridFinding, NeededInput, STEPS_PER_CHECK, analyze_grid, analyze_until};
+use walk::{GridFinding, NeededInput, analyze_grid, analyze_until};
 
 use crate::entry_options::{
     EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, refusal_record, source_refusal_text,
@@ -317,6 +317,7 @@ fn analyze_further(
         mut report,
         mut options,
         mut further_options,
+        time_checks,
         reached_by_equality,
         undefined_findings,
     } = choice;
@@ -411,7 +412,7 @@ fn analyze_further(
             report,
             line: line.clone(),
         };
-        add_all_fixes(request, requested, walked, &mut line);
+        add_all_fixes(request, requested, (walked, time_checks), &mut line);
     }
     if let Some(count) = undefined_findings {
         line.findings.truncate(count);
@@ -428,7 +429,7 @@ fn analyze_further(
 fn add_all_fixes(
     request: &AnalysisRequest<'_>,
     requested: &AnalysisOptions,
-    mut walked: WalkedSource,
+    (mut walked, time_checks): (WalkedSource, u64),
     line: &mut RaceLine,
 ) {
     let file = request.file;
@@ -439,14 +440,15 @@ fn add_all_fixes(
         return;
     };
     walked.line = line.clone();
-    let most_checks = MIN_CHECKS_OF_CANDIDATE + walked.report.steps.saturating_mul(2) / STEPS_PER_CHECK;
-    let is_by_model = walked.report.model.is_some();
+    let most_checks = MIN_CHECKS_OF_CANDIDATE + time_checks.saturating_mul(2);
+    // A report that replaced the one of the walks has no count.
+    let is_limited = walked.report.model.is_none() && time_checks > 0;
     let walk = |bytes: &[u8]| {
         let module = entry_point::inputs::read_bound_module(bytes, requested).ok()?;
         // With other inputs, too, a change may let invocations wait for each other without end.
         let (stop, checks) = (stop.clone(), AtomicU64::new(0));
         let stop: StopFunction =
-            Arc::new(move || !is_by_model && checks.fetch_add(1, Ordering::Relaxed) > most_checks || stop());
+            Arc::new(move || is_limited && checks.fetch_add(1, Ordering::Relaxed) > most_checks || stop());
         let InputChoiceReport { report, options, further_options, .. } =
             walk_entry(request, &module, requested, &stop).ok()?;
         let line = race_line(file, &module, &options, report.clone());
@@ -551,10 +553,14 @@ fn walk_entry(
 ) -> Result<InputChoiceReport, Refusal> {
     let AnalysisRequest { model, start_limit, .. } = *request;
     entry_point::question::check_claim(module, options)?;
+    let time_checks = Arc::new(AtomicU64::new(0));
     let with_limit = |phase| {
-        let (limit, stop) = (start_limit(phase), stop.clone());
+        let (limit, stop, checks) = (start_limit(phase), stop.clone(), time_checks.clone());
         AnalysisOptions {
-            deadline: Some(DeadlinePredicate::new(move || limit() || stop())),
+            deadline: Some(DeadlinePredicate::new(move || {
+                checks.fetch_add(1, Ordering::Relaxed);
+                limit() || stop()
+            })),
             ..options.clone()
         }
     };
@@ -568,5 +574,6 @@ fn walk_entry(
     let options = with_limit(RacePhase::Walks);
     let limit = start_limit(RacePhase::Model);
     let budget = || limit() || stop();
-    crate::decide::decide_choice(module, &options, &choice, model, Budget::until(&budget))
+    let report = crate::decide::decide_choice(module, &options, &choice, model, Budget::until(&budget))?;
+    Ok(InputChoiceReport { time_checks: time_checks.load(Ordering::Relaxed), ..report })
 }

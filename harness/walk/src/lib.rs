@@ -65,7 +65,6 @@ pub use report::{
     GridSpot, NeededInput, RequiredSize, WiderGridFinding, line_ranges,
 };
 pub use results::wire::RaceVerdict;
-pub use schedule::STEPS_PER_CHECK;
 pub use setup::MAX_INVOCATIONS;
 pub use trace::trace_finding;
 pub use trial::{LaunchProbe, Trial, probe_launch, run_trial};

@@ -35,7 +35,7 @@ const STEPS_PER_INVOCATION: u64 = 1 << 13;
 /// Steps after which an invocation is preempted.
 const QUANTUM: u64 = 20_000;
 /// Steps between two checks of the deadline: a clock is slow beside an invocation of few steps.
-pub const STEPS_PER_CHECK: u64 = 1 << 13;
+const STEPS_PER_CHECK: u64 = 1 << 13;
 /// Rounds without a change before the first deadlock check.
 const IDLE_ROUNDS: u32 = 3;
 /// Rounds without a change before lanes are forced past a lane whose loop does not repeat.
