@@ -626,7 +626,10 @@ fn search_inputs(
     };
     all.iter().for_each(|base| search.try_growing_strides(*base));
     all.extend(search.find_declared_race(&all));
-    let by_small_share = by_small_share.or_else(|| search.race_of_rejected_numbers(&all));
+    // A race of other values leaves the answer open already.
+    let is_closed = by_small_share.is_none() && by_other_values.is_none();
+    let rejected = is_closed.then(|| search.race_of_rejected_numbers(&all)).flatten();
+    let by_small_share = by_small_share.or(rejected);
     let choice = search.into_choice(&all, is_unchanged);
     Ok(InputChoice {
         launch: LaunchChoice { found, ..choice.launch },

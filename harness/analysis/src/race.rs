@@ -412,7 +412,7 @@ fn analyze_further(
             report,
             line: line.clone(),
         };
-        add_all_fixes(request, requested, (walked, time_checks), &mut line);
+        add_all_fixes(request, requested, walked, time_checks, &mut line);
     }
     if let Some(count) = undefined_findings {
         line.findings.truncate(count);
@@ -429,7 +429,8 @@ fn analyze_further(
 fn add_all_fixes(
     request: &AnalysisRequest<'_>,
     requested: &AnalysisOptions,
-    (mut walked, time_checks): (WalkedSource, u64),
+    mut walked: WalkedSource,
+    time_checks: u64,
     line: &mut RaceLine,
 ) {
     let file = request.file;

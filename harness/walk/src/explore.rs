@@ -33,7 +33,7 @@ const MAX_FINDINGS: usize = 32;
 /// # Errors
 /// Returns the position of what is malformed or unsupported, unless a defect was found before it.
 pub fn analyze_grid(module: &SpirvModule, options: &AnalysisOptions) -> Result<GridReport, Refusal> {
-    explore_schedules(module, options, (MAX_STEPS, DEFAULT_SCHEDULES), &|_| false)
+    explore_schedules(module, options, MAX_STEPS, DEFAULT_SCHEDULES, &|_| false)
 }
 
 /// Like [`analyze_grid`], with many schedules where they are cheap.
@@ -46,7 +46,7 @@ pub fn analyze_grid_thoroughly(
     module: &SpirvModule,
     options: &AnalysisOptions,
 ) -> Result<GridReport, Refusal> {
-    explore_schedules(module, options, (MAX_STEPS, MAX_CHEAP_SCHEDULES), &|_| false)
+    explore_schedules(module, options, MAX_STEPS, MAX_CHEAP_SCHEDULES, &|_| false)
 }
 
 /// Like [`analyze_grid_thoroughly`], with at most `most` steps, until a finding satisfies `is_decisive`.
@@ -59,7 +59,7 @@ pub fn analyze_until(
     most: u64,
     is_decisive: &dyn Fn(&GridFinding) -> bool,
 ) -> Result<GridReport, Refusal> {
-    explore_schedules(module, options, (most, MAX_CHEAP_SCHEDULES), is_decisive)
+    explore_schedules(module, options, most, MAX_CHEAP_SCHEDULES, is_decisive)
 }
 
 /// Runs up to `orders` schedules if `options` request no number.
@@ -68,7 +68,8 @@ pub fn analyze_until(
 fn explore_schedules(
     module: &SpirvModule,
     options: &AnalysisOptions,
-    (most, orders): (u64, u64),
+    most: u64,
+    orders: u64,
     is_decisive: &dyn Fn(&GridFinding) -> bool,
 ) -> Result<GridReport, Refusal> {
     let entry = module.find_entry(options.entry.as_deref())?;
