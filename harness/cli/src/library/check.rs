@@ -15,6 +15,32 @@ use super::shader::ShaderModule;
 use super::test::LitmusTest;
 
 /// Predicts the outcomes of litmus tests and shaders under a model, as `vk-litmus check` does.
+///
+/// ```
+/// use std::time::Duration;
+/// use vk_litmus::wire::RaceWord;
+/// use vk_litmus::{CheckStatus, Checker, LitmusTest, ShaderInputs, ShaderModule};
+///
+/// let test = LitmusTest::find("mp/MP+rel-acq")?.remove(0)?;
+/// let answer = Checker::new()?.unroll(3).progress_model("fair")?.check(&test)?;
+/// assert_eq!((answer.line.model.as_str(), answer.status), ("vulkan", CheckStatus::Expected));
+/// assert_eq!(answer.line.bound, 3);
+/// assert_eq!(answer.line.progress.and_then(|progress| progress.terminates), Some(true));
+/// let hasty = Checker::new()?.time_limit(Duration::ZERO);
+/// assert_eq!(hasty.check(&test)?.status, CheckStatus::Undecided);
+///
+/// let test = LitmusTest::find("sb/SB+rlx-rlx")?.remove(0)?;
+/// let line = Checker::new()?.check(&test)?.line;
+/// let weak = line.outcomes.iter().filter(|outcome| outcome.allowed && outcome.weak).count();
+/// assert_eq!((line.outcomes.len(), weak), (4, 1));
+///
+/// // Every invocation writes element 0.
+/// let shader = ShaderModule::from_spirv("race.spvasm", std::fs::read("../../ci/action/race.spvasm")?);
+/// for answer in Checker::new()?.check_shader(&shader, &ShaderInputs::new().grid([2, 1, 1])) {
+///     assert_eq!(answer?.line.race, RaceWord::Racy);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Checker {
     pub(super) models: CheckModels,
@@ -53,17 +79,6 @@ impl Checker {
     ///
     /// # Errors
     /// If a shipped model cannot be loaded.
-    ///
-    /// ```
-    /// use vk_litmus::{Checker, CheckStatus, LitmusTest};
-    ///
-    /// let checker = Checker::new()?;
-    /// for test in LitmusTest::find("mp/MP+rel-acq")? {
-    ///     let answer = checker.check(&test?)?;
-    ///     assert_eq!((answer.line.model.as_str(), answer.status), ("vulkan", CheckStatus::Expected));
-    /// }
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     pub fn new() -> Result<Checker, Error> {
         let models = CheckModels::load(None).map_err(|failure| Error::for_file("models", failure))?;
         Ok(Checker { models, options: default_limits() })
@@ -98,17 +113,6 @@ impl Checker {
     /// Sets the time limit for each test or entry point [default: 5 s].
     ///
     /// The unit is processor time of the calling thread; four times as much elapsed time ends it as well.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use vk_litmus::{Checker, CheckStatus, LitmusTest};
-    ///
-    /// let hasty = Checker::new()?.time_limit(Duration::ZERO);
-    /// for test in LitmusTest::find("mp/MP+rel-acq")? {
-    ///     assert_eq!(hasty.check(&test?)?.status, CheckStatus::Undecided);
-    /// }
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> Checker {
         self.options.timeout = limit;
@@ -116,15 +120,6 @@ impl Checker {
     }
 
     /// Bounds the iterations of every loop [default: as few as needed within the time limit].
-    ///
-    /// ```
-    /// # use vk_litmus::{Checker, LitmusTest};
-    /// let checker = Checker::new()?.unroll(3);
-    /// for test in LitmusTest::find("mp/MP+rel-acq")? {
-    ///     assert_eq!(checker.check(&test?)?.line.bound, 3);
-    /// }
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     #[must_use]
     pub fn unroll(mut self, iterations: u32) -> Checker {
         self.options.unroll = Some(iterations.max(1));
@@ -136,17 +131,6 @@ impl Checker {
     ///
     /// # Errors
     /// If the progress model is unknown.
-    ///
-    /// ```
-    /// use vk_litmus::{Checker, LitmusTest};
-    ///
-    /// let checker = Checker::new()?.progress_model("fair")?;
-    /// for test in LitmusTest::find("mp/MP+rel-acq")? {
-    ///     let answer = checker.check(&test?)?;
-    ///     assert_eq!(answer.line.progress.and_then(|progress| progress.terminates), Some(true));
-    /// }
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     pub fn progress_model(mut self, model: &str) -> Result<Checker, Error> {
         let parsed = model.parse::<ProgressModel>();
         let parsed =
@@ -160,35 +144,12 @@ impl Checker {
     /// # Errors
     /// If the model does not judge this dialect, a claim of the header names an unknown model, or the test is
     /// larger than the engine supports.
-    ///
-    /// ```
-    /// use vk_litmus::{Checker, LitmusTest};
-    ///
-    /// let test = LitmusTest::find("sb/SB+rlx-rlx")?.remove(0)?;
-    /// let line = Checker::new()?.check(&test)?.line;
-    /// let weak = line.outcomes.iter().filter(|outcome| outcome.allowed && outcome.weak).count();
-    /// assert_eq!((line.outcomes.len(), weak), (4, 1));
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     pub fn check(&self, test: &LitmusTest) -> Result<CheckAnswer, Error> {
         to_answer(check_loaded(&test.loaded, &self.models, self.options))
     }
 
     /// Checks each entry point of a shader, or the entry point in `inputs`: the findings are those of
     /// [`RaceDetector`](crate::RaceDetector), and the model decides claims.
-    ///
-    /// ```
-    /// use vk_litmus::wire::RaceWord;
-    /// use vk_litmus::{Checker, ShaderInputs, ShaderModule};
-    ///
-    /// // Every invocation writes element 0.
-    /// let shader = ShaderModule::from_spirv("race.spvasm", std::fs::read("../../ci/action/race.spvasm")?);
-    /// let inputs = ShaderInputs::new().grid([2, 1, 1]);
-    /// for answer in Checker::new()?.check_shader(&shader, &inputs) {
-    ///     assert_eq!(answer?.line.race, RaceWord::Racy);
-    /// }
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn check_shader(
         &self,
         shader: &ShaderModule,

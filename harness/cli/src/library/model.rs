@@ -6,6 +6,19 @@ use model::Model;
 use super::error::Error;
 
 /// An axiomatic memory model: a cat file, shipped by name or given as text.
+///
+/// ```
+/// use vk_litmus::AxiomaticModel;
+///
+/// assert!(AxiomaticModel::shipped_names().any(|(name, _)| name == "vulkan"));
+/// assert_eq!(AxiomaticModel::named("vulkan")?.name(), "vulkan");
+/// assert!(AxiomaticModel::named("vulkn").is_err_and(|error| error.message().contains("did you mean `vulkan`")));
+/// let sc = AxiomaticModel::from_cat("own-sc", "VULKAN \"SC\"\nacyclic po | rf | fr | co as sc\n")?;
+/// assert_eq!(sc.name(), "own-sc");
+/// let error = AxiomaticModel::from_cat("wrong", "VULKAN \"wrong\"\nacyclic po | rff as order\n").err();
+/// assert_eq!(error.map(|error| error.line()), Some(2));
+/// # Ok::<(), vk_litmus::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct AxiomaticModel {
     pub(super) chosen: LoadedModel,
@@ -16,14 +29,6 @@ impl AxiomaticModel {
     ///
     /// # Errors
     /// If the model is unknown, or its file has mistakes.
-    ///
-    /// ```
-    /// use vk_litmus::AxiomaticModel;
-    ///
-    /// assert_eq!(AxiomaticModel::named("vulkan")?.name(), "vulkan");
-    /// assert!(AxiomaticModel::named("vulkn").is_err_and(|error| error.message().contains("did you mean `vulkan`")));
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     pub fn named(name: &str) -> Result<AxiomaticModel, Error> {
         let chosen = models::load(name).map_err(|failure| Error::for_file(name, failure))?;
         Ok(AxiomaticModel { chosen })
@@ -33,16 +38,6 @@ impl AxiomaticModel {
     ///
     /// # Errors
     /// Every mistake in the text, with its line and column.
-    ///
-    /// ```
-    /// use vk_litmus::AxiomaticModel;
-    ///
-    /// let sc = AxiomaticModel::from_cat("own-sc", "VULKAN \"SC\"\nacyclic po | rf | fr | co as sc\n")?;
-    /// assert_eq!(sc.name(), "own-sc");
-    /// let error = AxiomaticModel::from_cat("wrong", "VULKAN \"wrong\"\nacyclic po | rff as order\n").err();
-    /// assert_eq!(error.map(|error| error.line()), Some(2));
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     pub fn from_cat(name: &str, text: &str) -> Result<AxiomaticModel, Error> {
         let model = Model::from_text(name, text, &|_| None)?;
         Ok(AxiomaticModel {
@@ -51,20 +46,11 @@ impl AxiomaticModel {
     }
 
     /// Returns the name under which it was loaded, as in answers.
-    ///
-    /// ```
-    /// assert_eq!(vk_litmus::AxiomaticModel::named("sc")?.name(), "sc");
-    /// # Ok::<(), vk_litmus::Error>(())
-    /// ```
     pub fn name(&self) -> &str {
         self.chosen.model.name()
     }
 
     /// Returns the names of the shipped models, each with a description of one line.
-    ///
-    /// ```
-    /// assert!(vk_litmus::AxiomaticModel::shipped_names().any(|(name, _)| name == "vulkan"));
-    /// ```
     pub fn shipped_names() -> impl Iterator<Item = (&'static str, &'static str)> {
         Model::shipped_models().iter().copied()
     }
