@@ -390,7 +390,12 @@ impl Executor<'_> {
             self.add_ranges(descriptor, offset, ty, false, memory, &[])?;
         }
         let Some(class) = class.filter(|_| is_written) else {
-            return self.load_constant_memory(descriptor, offset, ty);
+            let variable = self.summary.module.variables.get(&descriptor.variable);
+            // Each workgroup, and each load, may see other contents of memory that nothing writes.
+            return match variable.is_some_and(|variable| variable.initializer == 0) {
+                true if class == Some(StorageClass::Workgroup) => self.unwritten_value(ty),
+                _ => self.load_constant_memory(descriptor, offset, ty),
+            };
         };
         let uniformity = match class {
             StorageClass::Workgroup => Uniformity::Workgroup,
