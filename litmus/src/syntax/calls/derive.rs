@@ -503,7 +503,21 @@ impl<'a> CallDerivation<'a> {
         let Some((queue, at)) = self.queue_position(signal) else {
             return self.host_signal_predecessors(signal, path);
         };
-        self.queue_predecessors(queue, at, path)
+        let mut before = self.queue_predecessors(queue, at, path)?;
+        before.merge_from(self.submission_predecessors(signal.thread));
+        Ok(before)
+    }
+
+    /// Returns the work of hosts before the submissions of a thread, which precedes everything submitted.
+    fn submission_predecessors(&self, thread: ThreadId) -> Predecessors {
+        let mut before = Predecessors::default();
+        for (host, at) in self.submissions(thread) {
+            let earlier = (0_u16..).zip(&self.test.thread(host).instructions).take(at + 1);
+            let points = earlier.filter(|(_, own)| own.kind.is_event()).map(|(index, _)| index);
+            let host = points.map(|index| SyncPoint { thread: host, instruction: Some(index) }).collect();
+            before.merge_from(Predecessors { dispatches: Vec::new(), host });
+        }
+        before
     }
 
     /// Returns the predecessors of the fence of these threads' submissions: everything submitted up to them.
@@ -530,13 +544,7 @@ impl<'a> CallDerivation<'a> {
     fn queue_predecessors(&self, queue: usize, count: usize, path: &mut Vec<Span>) -> Derived<Predecessors> {
         let mut before = Predecessors::default();
         for item in self.queue_items(queue).iter().take(count) {
-            // Work of a host before the submission precedes everything submitted.
-            for (host, at) in self.submissions(item.column()) {
-                let earlier = (0_u16..).zip(&self.test.thread(host).instructions).take(at + 1);
-                let points = earlier.filter(|(_, own)| own.kind.is_event()).map(|(index, _)| index);
-                let host = points.map(|index| SyncPoint { thread: host, instruction: Some(index) }).collect();
-                before.merge_from(Predecessors { dispatches: Vec::new(), host });
-            }
+            before.merge_from(self.submission_predecessors(item.column()));
             match item {
                 WorkItem::Dispatch(thread) => before.add_dispatch(*thread),
                 WorkItem::Call(call) => {
