@@ -3,7 +3,7 @@
 //!
 //! Kernels have one or two symbolic push constants, a workgroup of four and up to three workgroups, nested branches and
 //! loops, barriers of different strength, workgroup memory, a buffer and a counter. `VK_LITMUS_KERNELS` sets their number.
-//! The walk is asked about every value. The model takes longer: about one value in `VK_LITMUS_MODEL_PART`.
+//! The walk runs with every value. The model takes longer: it judges about one value in `VK_LITMUS_MODEL_PART`.
 
 use entry_point::{AnalysisOptions, FindingCause, FindingKind};
 use litmus::Race;

@@ -11,10 +11,25 @@ use crate::hazard::MissingOrder;
 
 /// The layout of an image that is not known.
 const UNKNOWN: i32 = -1;
-/// `VK_IMAGE_LAYOUT_UNDEFINED`.
+
+// Values of `VkImageLayout`.
 const UNDEFINED: i32 = 0;
-/// `VK_IMAGE_LAYOUT_SHARED_PRESENT_KHR`, in which an image is presented, too.
+const COLOR_ATTACHMENT_OPTIMAL: i32 = 2;
+const DEPTH_STENCIL_ATTACHMENT_OPTIMAL: i32 = 3;
+const DEPTH_STENCIL_READ_ONLY_OPTIMAL: i32 = 4;
+const SHADER_READ_ONLY_OPTIMAL: i32 = 5;
+/// An image is presented in it, too.
 const SHARED_PRESENT: i32 = 1_000_111_000;
+const DEPTH_ATTACHMENT_OPTIMAL: i32 = 1_000_241_000;
+const DEPTH_READ_ONLY_OPTIMAL: i32 = 1_000_241_001;
+const STENCIL_ATTACHMENT_OPTIMAL: i32 = 1_000_241_002;
+const STENCIL_READ_ONLY_OPTIMAL: i32 = 1_000_241_003;
+const READ_ONLY_OPTIMAL: i32 = 1_000_314_000;
+const ATTACHMENT_OPTIMAL: i32 = 1_000_314_001;
+
+/// `VkFormat`: those with a depth aspect alone, and those with both aspects.
+const DEPTH: std::ops::RangeInclusive<i32> = 124..=126;
+const DEPTH_AND_STENCIL: std::ops::RangeInclusive<i32> = 128..=130;
 
 /// A level and layer of an image.
 pub(crate) type ImagePart = (u64, u32, u32);
@@ -39,13 +54,17 @@ pub(crate) struct ImageLayouts {
     parts: HashMap<ImagePart, PartState>,
 }
 
-/// Returns the layout that stands for those of one meaning.
+/// Returns one layout for all that have the same meaning.
 fn unify_layout(layout: i32, is_depth: bool) -> i32 {
     match (layout, is_depth) {
-        (1_000_314_001, false) => 2,
-        (1_000_314_001, true) | (1_000_241_000 | 1_000_241_002, _) => 3,
-        (1_000_314_000, true) | (1_000_241_001 | 1_000_241_003, _) => 4,
-        (1_000_314_000, false) => 5,
+        (ATTACHMENT_OPTIMAL, false) => COLOR_ATTACHMENT_OPTIMAL,
+        (ATTACHMENT_OPTIMAL, true) | (DEPTH_ATTACHMENT_OPTIMAL | STENCIL_ATTACHMENT_OPTIMAL, _) => {
+            DEPTH_STENCIL_ATTACHMENT_OPTIMAL
+        }
+        (READ_ONLY_OPTIMAL, true) | (DEPTH_READ_ONLY_OPTIMAL | STENCIL_READ_ONLY_OPTIMAL, _) => {
+            DEPTH_STENCIL_READ_ONLY_OPTIMAL
+        }
+        (READ_ONLY_OPTIMAL, false) => SHADER_READ_ONLY_OPTIMAL,
         (SHARED_PRESENT, _) => UNKNOWN,
         _ => layout,
     }
@@ -99,8 +118,6 @@ impl ImageLayouts {
     }
 
     fn check(&mut self, bindings: &MemoryBindings, part: ImagePart, expected: i32) -> Option<LayoutError> {
-        const DEPTH: std::ops::RangeInclusive<i32> = 124..=126;
-        const DEPTH_AND_STENCIL: std::ops::RangeInclusive<i32> = 128..=130;
         let format = bindings.images.get(&part.0)?.format;
         let state = self.state(bindings, part);
         let [has, needs] = [state.layout, expected].map(|one| unify_layout(one, DEPTH.contains(&format)));

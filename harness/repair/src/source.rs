@@ -423,7 +423,7 @@ impl RepairSearch<'_> {
             |found: &FindingRecord| line_keys(&text, std::slice::from_ref(found)).contains(removed);
         for options in std::iter::once(options).chain(further_options) {
             let line = (self.walks.walk_with_inputs)(&module, options, &is_removed);
-            // A change after which invocations wait for each other without end is no fix; the model may decide others.
+            // A change after which the walk does not end is refused, except if the model decided the unchanged shader.
             let is_refuted = match &line {
                 Some(line) => line.findings.iter().any(is_removed),
                 None => state.walked.report.model.is_none(),

@@ -1,7 +1,8 @@
 //! Scripts as shaders: the shader of each dispatch, with the buffers and expectations of the script.
 //!
 //! `FILE.amber/N` names the N-th of several dispatches. It starts with the contents that the first schedule of the walk
-//! leaves in those before it: the contents of one execution, of which there may be others.
+//! leaves in those before it. Contents that depend on the schedule are not known; those of a racy dispatch are of one
+//! execution, and its race is the answer for the script.
 
 use std::path::Path;
 use std::time::Duration;
@@ -129,15 +130,21 @@ fn update_buffers(
         deadline: Some(DeadlinePredicate::new(stop_after(CONTENTS_TIME))),
         ..options.clone()
     };
-    let finals = entry_point::inputs::read_bound_module(&module.bytes, &options).ok().and_then(|read| {
+    let report = entry_point::inputs::read_bound_module(&module.bytes, &options).ok().and_then(|read| {
         let options = entry_options(&read, &options).ok()?.entries.pop()?;
         let model = Model::shipped("vulkan")?.ok()?;
-        let report = decide(&read, &options, &model, Budget::until(&stop)).ok()?;
-        Some(report.final_buffers).filter(|finals| !finals.is_empty())
+        decide(&read, &options, &model, Budget::until(&stop))
+            .ok()
+            .filter(|report| !report.final_buffers.is_empty())
     });
     run.update_buffers(buffers, |(set, binding)| {
-        let Some(finals) = &finals else { return Some(Err("`race` has no answer for a dispatch before")) };
-        let found = finals.iter().find(|buffer| buffer.at == (set, binding, 0))?;
+        let Some(report) = &report else { return Some(Err("`race` has no answer for a dispatch before")) };
+        if report.order_dependent_element.is_some() {
+            return Some(Err(
+                "a dispatch before leaves contents that depend on the order of its invocations",
+            ));
+        }
+        let found = report.final_buffers.iter().find(|buffer| buffer.at == (set, binding, 0))?;
         let undefined = "a dispatch before leaves values that are not defined";
         Some(found.first_unknown_byte.map_or(Ok(found.bytes.clone()), |_| Err(undefined)))
     });
