@@ -98,6 +98,9 @@ pub struct AddressInput {
     /// Its name; equal names share one buffer.
     pub name: String,
     pub at: AddressTarget,
+    /// The byte of the buffer that the address is of.
+    pub offset: u64,
+    /// The contents; of the buffers of one name, the first one's.
     pub bytes: Vec<u8>,
 }
 
@@ -107,6 +110,8 @@ pub enum AddressTarget {
     Push(u64),
     /// An offset in the buffer of a set and binding.
     Buffer((u32, u32), u64),
+    /// An offset in a buffer that an address points to, by its name.
+    Address(String, u64),
     /// A member by its source name: `block.member`, `block.members[2].pointer`.
     Member(String),
 }
@@ -122,18 +127,24 @@ impl fmt::Display for AddressTarget {
         match self {
             AddressTarget::Push(offset) => write!(formatter, "push@{offset}"),
             AddressTarget::Buffer((set, binding), offset) => write!(formatter, "{set}.{binding}@{offset}"),
+            AddressTarget::Address(name, offset) => write!(formatter, "{name}@{offset}"),
             AddressTarget::Member(path) => formatter.write_str(path),
         }
     }
 }
 
 impl AddressTarget {
-    /// Parses `push@OFFSET`, `SET.BINDING@OFFSET` or a member name; `None` if malformed.
+    /// Parses `push@OFFSET`, `SET.BINDING@OFFSET`, `NAME@OFFSET` of another address, or a member name; `None` if malformed.
     pub fn parse(text: &str) -> Option<AddressTarget> {
         match text.split_once('@') {
             Some(("push", offset)) => offset.parse().ok().map(AddressTarget::Push),
             Some((object, offset)) => {
-                Some(AddressTarget::Buffer(parse_binding(object)?, offset.parse().ok()?))
+                let offset = offset.parse().ok()?;
+                let binding = parse_binding(object);
+                (!object.is_empty()).then(|| match binding {
+                    Some(place) => AddressTarget::Buffer(place, offset),
+                    None => AddressTarget::Address(object.to_owned(), offset),
+                })
             }
             None if text.is_empty() => None,
             None => Some(AddressTarget::Member(text.to_owned())),
@@ -235,6 +246,7 @@ pub fn address_offset_in(specialized: &Specialized<'_>, variable: u32, at: &Addr
         AddressTarget::Buffer((set, binding), offset) => {
             ((decorations.set, decorations.binding) == (Some(*set), Some(*binding))).then_some(*offset)
         }
+        AddressTarget::Address(..) => None,
         AddressTarget::Member(path) => {
             let block = matches!(
                 declared.class,

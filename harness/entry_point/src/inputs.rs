@@ -162,7 +162,7 @@ fn read_case_key(
                     options.aliases.insert((set, binding), parse_alias(name, buffer, alias)?);
                     continue;
                 }
-                let contents = parse_contents(key, buffer, &[], read_sibling)?;
+                let contents = parse_contents(key, buffer, read_sibling)?;
                 match element {
                     Some(element) => _ = options.buffer_elements.insert((set, binding, element), contents),
                     None => _ = options.buffers.insert((set, binding), contents),
@@ -183,7 +183,7 @@ fn read_case_key(
         ("address", Value::Table(addresses)) => {
             for (name, address) in addresses {
                 let address = address.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
-                options.addresses.push(parse_address(key, name, address, read_sibling)?);
+                options.addresses.extend(parse_address(key, name, address, read_sibling)?);
             }
         }
         ("sampler", Value::Table(samplers)) => {
@@ -247,16 +247,27 @@ fn parse_image(key: &str, image: &Table, read_sibling: SiblingReader<'_>) -> Res
     ImageInput::new(&size.unwrap_or_default(), levels, texels).ok_or_else(|| invalid_key(key, "a size"))
 }
 
+/// Returns a buffer behind an address, for each place that has an address of it.
 fn parse_address(
     key: &str,
     name: &str,
     address: &Table,
     read_sibling: SiblingReader<'_>,
-) -> Result<AddressInput, Problem> {
-    let at = address.get("at").and_then(Value::as_str).and_then(AddressTarget::parse);
-    let at = at.ok_or_else(|| invalid_key(key, "push@OFFSET, SET.BINDING@OFFSET or a member"))?;
-    let bytes = parse_contents(key, address, &["at"], read_sibling)?;
-    Ok(AddressInput { name: name.to_owned(), at, bytes })
+) -> Result<Vec<AddressInput>, Problem> {
+    let mut contents = address.clone();
+    contents.retain(|name, _| !["at", "offset", "pointers"].contains(&name));
+    let mut bytes = parse_contents(key, &contents, read_sibling)?;
+    let pointers = address.get("pointers").map(|all| all.as_array().map_or(&[][..], Vec::as_slice));
+    let pointers: Vec<Option<&Table>> =
+        pointers.map_or(vec![Some(address)], |all| all.iter().map(Value::as_table).collect());
+    let input = |pointer: Option<&Table>| {
+        let at = pointer?.get("at").and_then(Value::as_str).and_then(AddressTarget::parse)?;
+        let offset = pointer?.get("offset").map_or(Some(0), Value::as_integer)?;
+        let bytes = std::mem::take(&mut bytes);
+        Some(AddressInput { name: name.to_owned(), at, offset: u64::try_from(offset).ok()?, bytes })
+    };
+    let expected = "push@OFFSET, SET.BINDING@OFFSET, NAME@OFFSET or a member";
+    pointers.into_iter().map(input).collect::<Option<_>>().ok_or_else(|| invalid_key(key, expected))
 }
 
 fn invalid_key(key: &str, expected: &str) -> Problem {
@@ -296,20 +307,10 @@ fn read_sibling_file(
 }
 
 /// Returns the content of a buffer: a file or fill word, overwritten by listed numbers.
-///
-/// `others` are the keys of the table with other meanings.
-fn parse_contents(
-    key: &str,
-    buffer: &Table,
-    others: &[&str],
-    read_sibling: SiblingReader<'_>,
-) -> Result<Vec<u8>, Problem> {
+fn parse_contents(key: &str, buffer: &Table, read_sibling: SiblingReader<'_>) -> Result<Vec<u8>, Problem> {
     let numbers = |name: &str| matches!(buffer.get(name), Some(Value::Array(_)));
-    let unknown = buffer.keys().find(|name| {
-        !["bytes", "fill", "file"].contains(&name.as_str())
-            && !others.contains(&name.as_str())
-            && !numbers(name)
-    });
+    let unknown =
+        buffer.keys().find(|name| !["bytes", "fill", "file"].contains(&name.as_str()) && !numbers(name));
     if let Some(name) = unknown {
         return Err(invalid_key(key, &format!("bytes, fill, file or numbers, not `{name}`,")));
     }
@@ -496,9 +497,22 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
         };
         text += &format!("\n[image.\"{place}\"]\nsize = {size:?}\nmips = {levels}\n{texels}\n");
     }
+    let mut named: BTreeMap<&str, Vec<&AddressInput>> = BTreeMap::new();
     for address in &options.addresses {
-        text += &format!("\n[address.{:?}]\nat = {:?}\n", address.name, address.at.to_string());
-        contents(&mut text, &address.bytes, &[]);
+        named.entry(&address.name).or_default().push(address);
+    }
+    for (name, pointers) in named {
+        text += &format!("\n[address.{name:?}]\n");
+        let keys = |one: &&AddressInput| match one.offset {
+            0 => format!("at = {:?}", one.at.to_string()),
+            offset => format!("at = {:?}, offset = {offset}", one.at.to_string()),
+        };
+        let all: Vec<String> = pointers.iter().map(keys).collect();
+        match &all[..] {
+            [one] => text += &format!("{}\n", one.replace(", ", "\n")),
+            _ => text += &format!("pointers = [{{ {} }}]\n", all.join(" }, { ")),
+        }
+        contents(&mut text, pointers.first().map_or(&[], |first| &first.bytes), &[]);
     }
     text
 }

@@ -416,7 +416,7 @@ impl InputSearch<'_> {
             }
             let bytes = fill_bytes("zeros", DEFAULT_BYTES).unwrap_or_default();
             let name = format!("{}{number}", input.name.rsplit('.').next().unwrap_or_default());
-            options.addresses.push(AddressInput { name, at, bytes });
+            options.addresses.push(AddressInput { name, at, offset: 0, bytes });
         }
     }
 

@@ -458,7 +458,7 @@ impl KernelArguments {
                 )
             })?;
             let bytes = inputs::fill_bytes("zeros", DEFAULT_BUFFER_BYTES).unwrap_or_default();
-            options.addresses.push(inputs::AddressInput { name: name.clone(), at, bytes });
+            options.addresses.push(inputs::AddressInput { name: name.clone(), at, offset: 0, bytes });
         }
         for (name, value) in &self.buffer {
             let is_bound = options.addresses.iter().any(|address| address.name == *name);

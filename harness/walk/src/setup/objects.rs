@@ -16,7 +16,7 @@ use super::super::value::{ConcretePointer, ConcreteValue, PRIVATE_TAG, input_tai
 use super::{ZERO_PUSH_CONSTANTS, missing_input};
 use entry_point::assumed::{ends_in_runtime_array, find_address_input};
 use entry_point::input_place::{AssumedInput, InputPlace};
-use entry_point::inputs::{DEFAULT_BYTES, address_offset_in, default_image};
+use entry_point::inputs::{AddressTarget, DEFAULT_BYTES, address_offset_in, default_image};
 use entry_point::{AnalysisOptions, Problem, malformed, unsupported};
 
 /// Assumed length of a runtime-sized descriptor array.
@@ -329,19 +329,27 @@ impl ObjectBuilder<'_> {
         let mut pushed = BTreeSet::new();
         let options = self.options;
         for address in &options.addresses {
-            let number = match named.get(address.name.as_str()) {
-                Some(number) => *number,
-                None => {
-                    self.reserve_bytes(address.bytes.len() as u64)?;
-                    let class = Some(litmus::StorageClass::Buffer);
-                    let object = MemoryObject::new(0, address.name.clone(), class, address.bytes.clone());
-                    let input = find_address_input(&options.assumed, &address.at);
-                    self.push_object(object.into_input(input.map(input_taint)))
-                }
-            };
-            named.insert(&address.name, number);
-            let value = address_of(number, 0);
+            if !named.contains_key(address.name.as_str()) {
+                self.reserve_bytes(address.bytes.len() as u64)?;
+                let class = Some(litmus::StorageClass::Buffer);
+                let object = MemoryObject::new(0, address.name.clone(), class, address.bytes.clone());
+                let input = find_address_input(&options.assumed, &address.at);
+                let number = self.push_object(object.into_input(input.map(input_taint)));
+                named.insert(&address.name, number);
+            }
+        }
+        for address in &options.addresses {
+            let Some(number) = named.get(address.name.as_str()) else { continue };
+            let value = address_of(*number, address.offset);
             let mut placed = false;
+            if let AddressTarget::Address(name, offset) = &address.at
+                && let Some(object) = named.get(name.as_str())
+                && let Some(object) = self.objects.get_mut(*object as usize)
+                && object.contains_range(*offset, 8)
+            {
+                object.write_scalar(*offset, 8, value, 0);
+                placed = true;
+            }
             for (variable, slot) in &self.program.variables {
                 let Some(ConcreteValue::Pointer(pointer)) = globals.get(*slot) else { continue };
                 let Some(offset) = address_offset_in(self.program.specialized, *variable, &address.at) else {
