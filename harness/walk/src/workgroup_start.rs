@@ -75,7 +75,13 @@ impl Interpreter<'_> {
         let most = if class.is_some() { MAX_WORKGROUP_VARIABLE } else { MAX_PRIVATE_VARIABLE };
         let bytes = usize::try_from(size).ok().filter(|size| *size <= most);
         let bytes = bytes.ok_or_else(|| unsupported(format!("a variable of {size} bytes")))?;
-        let name = if class.is_some() { program.module.display_name(variable) } else { String::new() };
+        let id = program.module.display_name(variable);
+        let name = match (class, program.module.source_name_of_variable(variable, 0)) {
+            (None, _) => String::new(),
+            (Some(_), Some(_)) => id,
+            // A number of the module is not a name, and distinguishes variables.
+            (Some(_), None) => format!("workgroup memory {id}"),
+        };
         let mut object = MemoryObject::uninitialized(variable, name, class, bytes);
         let initializer = program.module.constants.get(&declared.initializer);
         // An empty taint list means that every byte is defined; uninitialized objects start
