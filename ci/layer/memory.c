@@ -1,7 +1,8 @@
-/* A Vulkan layer that adds a memory type of VK_AMD_device_coherent_memory. The validation layers above it check that the program
- * uses the type only for tests that require it, and only with its feature enabled.
+/* A Vulkan layer that adds a memory type of VK_AMD_device_coherent_memory, and one that the host has to flush. The validation layers above
+ * it check that the program uses the first one only for tests that require it, and only with its feature enabled.
  *
- * The added type follows the driver's types. It is a copy of the first type with the flags device-coherent and device-uncached. The
+ * The added types follow the driver's types. They are copies of the first type, with the flags device-coherent and device-uncached, and
+ * without host-coherent; the memory itself is that of the first type. The
  * layer supports one device at a time. A test builds this file with `cc`. It is not shipped. It needs no Vulkan headers: this file and the
  * chain.h of the recording layer declare the structures that it reads. */
 
@@ -9,7 +10,7 @@
 
 #define EXTENSION "VK_AMD_device_coherent_memory"
 enum { COHERENT_MEMORY_FEATURES = 1000229000 };
-enum { DEVICE_COHERENT = 0x40, DEVICE_UNCACHED = 0x80, MAX_TYPES = 32, INCOMPLETE = 5 };
+enum { HOST_COHERENT = 4, DEVICE_COHERENT = 0x40, DEVICE_UNCACHED = 0x80, MAX_TYPES = 32, ADDED_TYPES = 2, INCOMPLETE = 5 };
 
 typedef struct Extension {
     char name[256];
@@ -54,7 +55,7 @@ typedef struct MemoryAllocateInfo {
     uint32_t index;
 } MemoryAllocateInfo;
 
-/* Index of the added type: the number of types of the driver. */
+/* Index of the first added type: the number of types of the driver. */
 static uint32_t added_type;
 
 static Result (*get_extensions)(Handle, const char *, uint32_t *, Extension *);
@@ -82,22 +83,22 @@ static void layer_vkGetPhysicalDeviceFeatures2(Handle physical, Header *features
         if (at->type == COHERENT_MEMORY_FEATURES) ((DeviceCoherentMemoryFeatures *)at)->device_coherent_memory = 1;
 }
 
-static void add_coherent_type(MemoryProperties *memory) {
+static void add_types(MemoryProperties *memory) {
     added_type = memory->count;
-    if (added_type == MAX_TYPES) abort();
-    memory->types[added_type] = memory->types[0];
+    if (added_type + ADDED_TYPES > MAX_TYPES) abort();
+    for (uint32_t i = 0; i < ADDED_TYPES; i++) memory->types[memory->count++] = memory->types[0];
     memory->types[added_type].flags |= DEVICE_COHERENT | DEVICE_UNCACHED;
-    memory->count++;
+    memory->types[added_type + 1].flags &= ~(uint32_t)HOST_COHERENT;
 }
 
 static void layer_vkGetPhysicalDeviceMemoryProperties(Handle physical, MemoryProperties *memory) {
     get_memory_properties(physical, memory);
-    add_coherent_type(memory);
+    add_types(memory);
 }
 
 static void layer_vkGetPhysicalDeviceMemoryProperties2(Handle physical, MemoryProperties2 *memory) {
     get_memory_properties2(physical, memory);
-    add_coherent_type(&memory->memory);
+    add_types(&memory->memory);
 }
 
 /* Creation of devices. */
@@ -138,19 +139,19 @@ static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, cons
 
 /* Calls with a memory type as parameter. */
 
-static void allow_added_type(MemoryRequirements *requirements) {
-    if (requirements->types & 1) requirements->types |= (uint32_t)1 << added_type;
+static void allow_added_types(MemoryRequirements *requirements) {
+    if (requirements->types & 1) requirements->types |= (((uint32_t)1 << ADDED_TYPES) - 1) << added_type;
 }
 
 #define REQUIREMENTS(name) \
     static void layer_##name(Handle device, uint64_t object, MemoryRequirements *found) { \
         CALL_DEVICE(void, #name, Handle, uint64_t, MemoryRequirements *)(device, object, found); \
-        allow_added_type(found); \
+        allow_added_types(found); \
     }
 #define REQUIREMENTS2(name) \
     static void layer_##name(Handle device, const void *info, MemoryRequirements2 *found) { \
         CALL_DEVICE(void, #name, Handle, const void *, MemoryRequirements2 *)(device, info, found); \
-        allow_added_type(&found->requirements); \
+        allow_added_types(&found->requirements); \
     }
 REQUIREMENTS(vkGetBufferMemoryRequirements)
 REQUIREMENTS(vkGetImageMemoryRequirements)
@@ -159,7 +160,7 @@ REQUIREMENTS2(vkGetImageMemoryRequirements2)
 
 static Result layer_vkAllocateMemory(Handle device, const MemoryAllocateInfo *info, const void *allocator, uint64_t *created) {
     MemoryAllocateInfo driver_info = *info;
-    if (driver_info.index == added_type) driver_info.index = 0;
+    if (driver_info.index >= added_type) driver_info.index = 0;
     return CALL_DEVICE(Result, "vkAllocateMemory", Handle, const MemoryAllocateInfo *, const void *, uint64_t *)(
         device, &driver_info, allocator, created);
 }
