@@ -300,6 +300,19 @@ typedef struct MapInfo {
     uint64_t memory, offset, size;
 } MapInfo;
 
+typedef struct UnmapInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    uint64_t memory;
+} UnmapInfo;
+
+typedef struct MappedRange {
+    int32_t type;
+    const void *next;
+    uint64_t memory, offset, size;
+} MappedRange;
+
 typedef struct MemoryRequirements {
     uint64_t size, alignment;
     uint32_t types;
@@ -385,10 +398,53 @@ typedef struct Attachment {
     int32_t load, store, stencil_load, stencil_store, from_layout, to_layout;
 } Attachment;
 
+typedef struct BindSetsInfo {
+    int32_t type;
+    const void *next;
+    uint32_t stages;
+    uint64_t layout;
+    uint32_t first, count;
+    const uint64_t *sets;
+    uint32_t offset_count;
+    const uint32_t *offsets;
+} BindSetsInfo;
+
+typedef struct PushConstantsInfo {
+    int32_t type;
+    const void *next;
+    uint64_t layout;
+    uint32_t stages, offset, size;
+    const void *values;
+} PushConstantsInfo;
+
+typedef struct PushSetInfo {
+    int32_t type;
+    const void *next;
+    uint32_t stages;
+    uint64_t layout;
+    uint32_t set, count;
+    const DescriptorWrite *writes;
+} PushSetInfo;
+
+typedef struct PushTemplateInfo {
+    int32_t type;
+    const void *next;
+    uint64_t from, layout;
+    uint32_t set;
+    const void *data;
+} PushTemplateInfo;
+
 typedef struct AttachmentReference {
     uint32_t attachment;
     int32_t layout;
 } AttachmentReference;
+
+/* VkAttachmentReferenceStencilLayout, or VkAttachmentDescriptionStencilLayout, which has the final layout. */
+typedef struct StencilLayout {
+    int32_t type;
+    const void *next;
+    int32_t layout, final_layout;
+} StencilLayout;
 
 typedef struct SubpassInfo {
     uint32_t flags;

@@ -149,29 +149,44 @@ static void layer_vkCmdBindPipeline(Handle handle, int32_t point, uint64_t pipel
     UNLOCK;
 }
 
-static void layer_vkCmdBindDescriptorSets(Handle handle, int32_t point, uint64_t layout, uint32_t first, uint32_t count,
-                                          const uint64_t *sets, uint32_t offset_count, const uint32_t *offsets) {
-    CALL_NEXT(handle, void, vkCmdBindDescriptorSets,
-          (Handle, int32_t, uint64_t, uint32_t, uint32_t, const uint64_t *, uint32_t, const uint32_t *))(
-        handle, point, layout, first, count, sets, offset_count, offsets);
+static void bind_sets(Handle handle, int32_t point, const BindSetsInfo *info) {
     LOCK;
     Commands *commands = find_commands(handle);
-    for (uint32_t i = 0; commands && point < POINT_COUNT && i < count && first + i < MAX_SETS; i++) {
-        const DescriptorSet *set = find_object(DESCRIPTOR_SETS, sets[i]);
+    const uint32_t *offsets = info->offsets;
+    uint32_t offset_count = info->offset_count;
+    for (uint32_t i = 0; commands && point < POINT_COUNT && i < info->count && info->first + i < MAX_SETS; i++) {
+        uint32_t number = info->first + i, dynamic_count = 0;
+        const DescriptorSet *set = find_object(DESCRIPTOR_SETS, info->sets[i]);
         BindPoint *bound = &commands->points[point];
-        forget_pushed_set(bound, first + i);
-        bound->sets[first + i] = sets[i];
-        uint32_t dynamic_count = 0;
+        forget_pushed_set(bound, number);
+        bound->sets[number] = info->sets[i];
         for (uint32_t j = 0; set && set->layout && j < set->layout->count; j++)
             if (is_dynamic(set->layout->bindings[j].type)) dynamic_count += set->layout->bindings[j].count;
-        free(bound->offsets[first + i]);
+        free(bound->offsets[number]);
         if (dynamic_count > offset_count) dynamic_count = offset_count;
-        bound->offsets[first + i] = dynamic_count ? duplicate(offsets, dynamic_count * sizeof *offsets) : NULL;
+        bound->offsets[number] = dynamic_count ? duplicate(offsets, dynamic_count * sizeof *offsets) : NULL;
         if (dynamic_count) offsets += dynamic_count;
         offset_count -= dynamic_count;
     }
     UNLOCK;
 }
+
+static void layer_vkCmdBindDescriptorSets(Handle handle, int32_t point, uint64_t layout, uint32_t first, uint32_t count,
+                                          const uint64_t *sets, uint32_t offset_count, const uint32_t *offsets) {
+    CALL_NEXT(handle, void, vkCmdBindDescriptorSets,
+          (Handle, int32_t, uint64_t, uint32_t, uint32_t, const uint64_t *, uint32_t, const uint32_t *))(
+        handle, point, layout, first, count, sets, offset_count, offsets);
+    bind_sets(handle, point, &(BindSetsInfo){ 0, NULL, 0, layout, first, count, sets, offset_count, offsets });
+}
+
+#define BIND_SETS2(name) \
+    static void layer_##name(Handle handle, const BindSetsInfo *info) { \
+        CALL_NEXT(handle, void, name, (Handle, const BindSetsInfo *))(handle, info); \
+        if (info->stages & COMPUTE_STAGE) bind_sets(handle, COMPUTE_POINT, info); \
+        if (info->stages & GRAPHICS_STAGES) bind_sets(handle, GRAPHICS_POINT, info); \
+    }
+BIND_SETS2(vkCmdBindDescriptorSets2)
+BIND_SETS2(vkCmdBindDescriptorSets2KHR)
 
 static DescriptorSet *pushed_set(Handle handle, int32_t point, uint64_t layout, uint32_t number) {
     Commands *commands = find_commands(handle);
@@ -205,17 +220,48 @@ static DescriptorSet *pushed_set(Handle handle, int32_t point, uint64_t layout, 
 PUSH_DESCRIPTORS(vkCmdPushDescriptorSet, vkCmdPushDescriptorSetWithTemplate)
 PUSH_DESCRIPTORS(vkCmdPushDescriptorSetKHR, vkCmdPushDescriptorSetWithTemplateKHR)
 
-static void layer_vkCmdPushConstants(Handle handle, uint64_t layout, uint32_t stages, uint32_t offset, uint32_t size, const void *values) {
-    CALL_NEXT(handle, void, vkCmdPushConstants, (Handle, uint64_t, uint32_t, uint32_t, uint32_t, const void *))(
-        handle, layout, stages, offset, size, values);
+#define PUSH_DESCRIPTORS2(name, with_template) \
+    static void layer_##name(Handle handle, const PushSetInfo *info) { \
+        CALL_NEXT(handle, void, name, (Handle, const PushSetInfo *))(handle, info); \
+        LOCK; \
+        for (int32_t point = 0; point < POINT_COUNT; point++) \
+            for (uint32_t i = 0; info->stages & (point == COMPUTE_POINT ? COMPUTE_STAGE : GRAPHICS_STAGES) && i < info->count; i++) \
+                write_descriptors(pushed_set(handle, point, info->layout, info->set), &info->writes[i]); \
+        UNLOCK; \
+    } \
+    static void layer_##with_template(Handle handle, const PushTemplateInfo *info) { \
+        CALL_NEXT(handle, void, with_template, (Handle, const PushTemplateInfo *))(handle, info); \
+        LOCK; \
+        const Template *stored = find_object(TEMPLATES, info->from); \
+        if (stored) write_template(pushed_set(handle, stored->point, info->layout, info->set), info->from, info->data); \
+        UNLOCK; \
+    }
+PUSH_DESCRIPTORS2(vkCmdPushDescriptorSet2, vkCmdPushDescriptorSetWithTemplate2)
+PUSH_DESCRIPTORS2(vkCmdPushDescriptorSet2KHR, vkCmdPushDescriptorSetWithTemplate2KHR)
+
+static void push_constants(Handle handle, const PushConstantsInfo *info) {
     LOCK;
     Commands *commands = find_commands(handle);
-    if (commands && stages & COMPUTE_STAGE && offset <= MAX_PUSH_BYTES && size <= MAX_PUSH_BYTES - offset) {
-        memcpy(commands->push + offset, values, size);
-        memset(commands->is_pushed + offset, 1, size);
+    if (commands && info->stages & COMPUTE_STAGE && info->offset <= MAX_PUSH_BYTES && info->size <= MAX_PUSH_BYTES - info->offset) {
+        memcpy(commands->push + info->offset, info->values, info->size);
+        memset(commands->is_pushed + info->offset, 1, info->size);
     }
     UNLOCK;
 }
+
+static void layer_vkCmdPushConstants(Handle handle, uint64_t layout, uint32_t stages, uint32_t offset, uint32_t size, const void *values) {
+    CALL_NEXT(handle, void, vkCmdPushConstants, (Handle, uint64_t, uint32_t, uint32_t, uint32_t, const void *))(
+        handle, layout, stages, offset, size, values);
+    push_constants(handle, &(PushConstantsInfo){ 0, NULL, layout, stages, offset, size, values });
+}
+
+#define PUSH_CONSTANTS2(name) \
+    static void layer_##name(Handle handle, const PushConstantsInfo *info) { \
+        CALL_NEXT(handle, void, name, (Handle, const PushConstantsInfo *))(handle, info); \
+        push_constants(handle, info); \
+    }
+PUSH_CONSTANTS2(vkCmdPushConstants2)
+PUSH_CONSTANTS2(vkCmdPushConstants2KHR)
 
 /* Barriers. */
 
@@ -239,8 +285,8 @@ static void add_buffer_barrier(Commands *commands, MemoryBarrier2 barrier, uint3
 static void add_image_barrier(Commands *commands, MemoryBarrier2 barrier, const int32_t layouts[2], const uint32_t families[2], uint64_t image,
                               SubresourceRange range) {
     char resource[256];
-    snprintf(resource, sizeof resource, ",\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"families\":[%u,%u],\"layouts\":[%d,%d]", image_id(image),
-             range.level, range.levels, range.layer, range.layers, families[0], families[1], layouts[0], layouts[1]);
+    snprintf(resource, sizeof resource, ",\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"aspects\":%u,\"families\":[%u,%u],\"layouts\":[%d,%d]",
+             image_id(image), range.level, range.levels, range.layer, range.layers, range.aspect, families[0], families[1], layouts[0], layouts[1]);
     add_barrier(commands, barrier, resource);
 }
 
@@ -353,6 +399,9 @@ static void layer_vkCmdBindShadersEXT(Handle handle, uint32_t count, const void 
 }
 
 #define COMMAND_FUNCTIONS \
+    LAYER_FUNCTION(vkCmdBindDescriptorSets2) LAYER_FUNCTION(vkCmdBindDescriptorSets2KHR) LAYER_FUNCTION(vkCmdPushConstants2) \
+    LAYER_FUNCTION(vkCmdPushConstants2KHR) LAYER_FUNCTION(vkCmdPushDescriptorSet2) LAYER_FUNCTION(vkCmdPushDescriptorSet2KHR) \
+    LAYER_FUNCTION(vkCmdPushDescriptorSetWithTemplate2) LAYER_FUNCTION(vkCmdPushDescriptorSetWithTemplate2KHR) \
     LAYER_FUNCTION(vkAllocateCommandBuffers) LAYER_FUNCTION(vkFreeCommandBuffers) LAYER_FUNCTION(vkDestroyCommandPool) \
     LAYER_FUNCTION(vkResetCommandPool) LAYER_FUNCTION(vkBeginCommandBuffer) LAYER_FUNCTION(vkResetCommandBuffer) \
     LAYER_FUNCTION(vkCmdExecuteCommands) LAYER_FUNCTION(vkCmdBindPipeline) LAYER_FUNCTION(vkCmdBindDescriptorSets) \

@@ -9,6 +9,8 @@ typedef struct Readback {
     uint64_t buffer, memory, size;
     void *pointer;
     int32_t format; /* Format of an image; 0 for a buffer. */
+    uint64_t pointed, address; /* The id and the address of a buffer that a case has only if its memory has an address of it. */
+    unsigned distance;         /* The number of addresses from a descriptor to it. */
     struct Readback *next;
 } Readback;
 
@@ -127,6 +129,48 @@ static uint64_t find_equal_case(const DispatchKind *kind, uint64_t hash) {
     return 0;
 }
 
+/* Returns the name of the buffer of a table as a place of addresses, or false for images and elements of arrays. */
+static bool place_of_table(const char *table, char place[64]) {
+    int length = 0;
+    if (sscanf(table, "[%*[a-z].\"%63[^\"]\"]%n", place, &length) != 1 || strncmp(table, "[image", 6) == 0) return false;
+    return !strchr(place, '[');
+}
+
+/* Adds a place in memory with an address of a pointed buffer. */
+static void add_pointer(Readback *pointed, const char *place, uint64_t offset, uint64_t address) {
+    Text lines = { pointed->lines, pointed->lines ? strlen(pointed->lines) : 0, 0 };
+    if (!lines.length) {
+        snprintf(pointed->table, sizeof pointed->table, "[address.\"buffer%" PRIu64 "\"]", pointed->pointed);
+        append(&lines, "pointers = [\n");
+    } else lines.length -= 2; /* The end of the list. */
+    lines.capacity = lines.length + 1;
+    append(&lines, "    { at = \"%s@%" PRIu64 "\", offset = %" PRIu64 " },\n]\n", place, offset, address - pointed->address);
+    pointed->lines = lines.data;
+}
+
+/* Finds the buffers that memory of the case has an address of, and names them: first by the descriptors, then by each other. */
+static void find_pointed_buffers(const Capture *capture) {
+    unsigned is_found = 0;
+    for (const Readback *one = capture->readbacks; one; one = one->next) is_found |= one->pointed != 0;
+    for (unsigned distance = 0; is_found; distance++) {
+        is_found = 0;
+        for (const Readback *holder = capture->readbacks; holder; holder = holder->next) {
+            char place[64];
+            bool is_new = holder->pointed ? holder->lines && holder->distance == distance : distance == 0;
+            if (!holder->buffer || holder->format || !is_new || !place_of_table(holder->table, place)) continue;
+            for (uint64_t at = 0, word; at + sizeof word <= holder->size; at += sizeof word) {
+                memcpy(&word, (const char *)holder->pointer + at, sizeof word);
+                for (Readback *one = word ? capture->readbacks : NULL; one; one = one->next) {
+                    if (!one->pointed || word < one->address || word - one->address >= one->size) continue;
+                    if (!one->lines) one->distance = distance + 1, is_found = 1;
+                    add_pointer(one, place, at, word);
+                    break;
+                }
+            }
+        }
+    }
+}
+
 static void write_case(Capture *capture) {
     if (capture->is_written || !open_journal()) return;
     capture->is_written = true;
@@ -145,7 +189,9 @@ static void write_case(Capture *capture) {
     DispatchKind *kind = &dispatch_kinds[capture->kind];
     Variant *variant = &kind->variants[capture->variant];
     uint64_t hash = hash_bytes(0xcbf29ce484222325, text.data, text.length), equal;
+    find_pointed_buffers(capture);
     for (const Readback *readback = capture->readbacks; readback; readback = readback->next) {
+        if (readback->pointed && !readback->lines) continue;
         uint64_t contents = readback->buffer ? hash_contents(readback) : 0;
         hash = hash_bytes(hash_bytes(hash, readback->table, strlen(readback->table)), &contents, sizeof contents);
         if (readback->lines) hash = hash_bytes(hash, readback->lines, strlen(readback->lines));
@@ -153,6 +199,7 @@ static void write_case(Capture *capture) {
     equal = find_equal_case(kind, hash);
     bool is_wanted = !equal && variant->written < kept_per_kind, is_whole = is_wanted;
     for (const Readback *readback = capture->readbacks; readback && is_whole; readback = readback->next) {
+        if (readback->pointed && !readback->lines) continue;
         append(&text, "%s\n%s", readback->table, readback->lines ? readback->lines : "");
         if (!readback->buffer) continue;
         char name[40];
@@ -175,7 +222,14 @@ static void write_case(Capture *capture) {
     } else if (!equal) {
         variant->discarded++;
     }
-    WRITE_EVENT("{\"event\":\"case\",\"kind\":%" PRIu64 ",\"case\":%" PRIu64 ",\"equal\":%" PRIu64 ",\"is_written\":%s,\"is_wanted\":%s}",
-                capture->kind, capture->number, equal, is_written ? "true" : "false", is_wanted ? "true" : "false");
+    Text line = { 0 };
+    append(&line, "{\"event\":\"case\",\"kind\":%" PRIu64 ",\"case\":%" PRIu64 ",\"equal\":%" PRIu64 ",\"is_written\":%s,\"is_wanted\":%s,\"pointed\":[",
+           capture->kind, capture->number, equal, is_written ? "true" : "false", is_wanted ? "true" : "false");
+    for (const Readback *readback = capture->readbacks; readback; readback = readback->next)
+        if (readback->pointed && readback->lines)
+            append(&line, "%s{\"is_pointed\":true,\"reads\":%" PRIu64 ",\"may_write\":true,\"buffer\":%" PRIu64 ",\"size\":%" PRIu64 "}",
+                   line.data[line.length - 1] == '[' ? "" : ",", (uint64_t)1 << 33, readback->pointed, readback->size);
+    append(&line, "]}");
+    write_line(&line);
     free(text.data);
 }

@@ -216,8 +216,8 @@ static void add_image(Inputs *inputs, uint32_t set, const Descriptor *descriptor
     if (range.levels == ~0u) range.levels = image->levels - range.level;
     if (range.layers == ~0u) range.layers = image->layers - range.layer;
     begin_resource(inputs, set, descriptor, &use);
-    append(&inputs->resources, ",\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"layout\":%d}", found->id, range.level, range.levels, range.layer, range.layers,
-           descriptor->image.layout);
+    append(&inputs->resources, ",\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"aspects\":%u,\"layout\":%d}", found->id, range.level, range.levels,
+           range.layer, range.layers, range.aspect, descriptor->image.layout);
     if (!inputs->capture) return;
     uint32_t size[3];
     for (int i = 0; i < 3; i++) size[i] = image->size[i] >> range.level ? image->size[i] >> range.level : 1;
@@ -308,6 +308,21 @@ static void add_address_buffers(Inputs *inputs) {
         snprintf(readback->table, sizeof readback->table, "[address.\"push%u\"]", at);
         readback->lines = lines.data;
         copy_buffer(commands->handle, readback, buffer->handle, offset);
+    }
+}
+
+/* Copies the buffers that addresses in memory may name. Which of them a case has is known when the memory is. */
+static void copy_pointed_buffers(Inputs *inputs) {
+    if (!inputs->capture || !inputs->capture->pipeline->has_addresses || !addressed) return;
+    Handle device = inputs->commands->device;
+    uint64_t search = search_addresses(device), bytes = 0;
+    for (const Buffer *buffer = addressed; buffer; buffer = buffer->next) {
+        if (buffer->device != device || buffer->pointed_at != search || bytes + buffer->size > MAX_WATCHED_BYTES) continue;
+        bytes += buffer->size;
+        Readback *readback = add_readback(inputs, buffer->size);
+        if (!readback) continue;
+        readback->pointed = buffer->id, readback->address = buffer->address;
+        copy_buffer(inputs->commands->handle, readback, buffer->handle, 0);
     }
 }
 
@@ -489,6 +504,7 @@ static void record_dispatch(Handle handle, const uint32_t grid[3], uint64_t indi
         }
     }
     add_address_buffers(&inputs);
+    copy_pointed_buffers(&inputs);
     if (inputs.capture) barriers(handle, STAGE_TRANSFER, STAGE_ALL | 0x4000, 0, 1, &after, 0, NULL, 0, NULL);
     ADD_COMMAND(commands, "{\"op\":\"dispatch\",\"kind\":%" PRIu64 ",\"variant\":%" PRIu64, kind, variant);
     if (grid) append(&commands->list, ",\"grid\":[%u,%u,%u]", grid[0], grid[1], grid[2]);

@@ -9,10 +9,16 @@ enum { STAGE_VERTEX_INPUT = 4, STAGE_VERTEX = 8, STAGE_EARLY_TESTS = 0x100, STAG
 enum { INDEX_READ = 2, VERTEX_READ = 4, COLOUR_READ = 0x80, COLOUR_WRITE = 0x100, DEPTH_READ = 0x200, DEPTH_WRITE = 0x400 };
 enum { LOAD = 0, STORE_NONE = 1000301000, LOAD_NONE = 1000400000 };
 
+/* The layouts of an attachment: of its stencil aspect, and of all other aspects. UNUSED if a subpass does not use it. */
+typedef struct Layouts {
+    int32_t main, stencil;
+} Layouts;
+
 typedef struct RenderPass {
     uint32_t attachment_count, subpass_count, dependency_count;
     Attachment *attachments;
-    int32_t *layouts; /* Of each attachment in each subpass; UNUSED if the subpass does not use it. */
+    Layouts *before, *after; /* Of each attachment outside of the pass. */
+    Layouts *layouts;        /* Of each attachment in each subpass. */
     struct { uint32_t from, to; MemoryBarrier2 barrier; } *dependencies;
 } RenderPass;
 
@@ -24,20 +30,25 @@ typedef struct Framebuffer {
 } Framebuffer;
 
 /* Stores the layouts of the attachments that references name. */
-static void record_layouts(int32_t *layouts, uint32_t attachment_count, const void *references, uint32_t count, bool is_second) {
+static void record_layouts(Layouts *layouts, uint32_t attachment_count, const void *references, uint32_t count, bool is_second) {
+    enum { STENCIL_LAYOUT = 1000241001 };
     size_t header = is_second ? sizeof(Header) : 0, stride = is_second ? 2 * sizeof(Header) : sizeof(AttachmentReference);
     for (uint32_t i = 0; references && i < count; i++) {
         AttachmentReference reference;
-        memcpy(&reference, (const char *)references + i * stride + header, sizeof reference);
-        if (reference.attachment < attachment_count) layouts[reference.attachment] = reference.layout;
+        const char *at = (const char *)references + i * stride;
+        memcpy(&reference, at + header, sizeof reference);
+        if (reference.attachment >= attachment_count) continue;
+        layouts[reference.attachment] = (Layouts){ reference.layout, reference.layout };
+        for (const Header *next = is_second ? ((const Header *)at)->next : NULL; next; next = next->next)
+            if (next->type == STENCIL_LAYOUT) layouts[reference.attachment].stencil = ((const StencilLayout *)next)->layout;
     }
 }
 
-static void record_subpass(int32_t *layouts, uint32_t attachment_count, const void *info, bool is_second) {
+static void record_subpass(Layouts *layouts, uint32_t attachment_count, const void *info, bool is_second) {
     const SubpassInfo2 *second = info;
     SubpassInfo subpass = is_second ? (SubpassInfo){ 0, 0, second->input_count, second->inputs, second->colour_count, second->colours, second->resolves, second->depth, 0, NULL }
                                     : *(const SubpassInfo *)info;
-    for (uint32_t i = 0; i < attachment_count; i++) layouts[i] = UNUSED;
+    for (uint32_t i = 0; i < attachment_count; i++) layouts[i] = (Layouts){ UNUSED, UNUSED };
     record_layouts(layouts, attachment_count, subpass.inputs, subpass.input_count, is_second);
     record_layouts(layouts, attachment_count, subpass.colours, subpass.colour_count, is_second);
     record_layouts(layouts, attachment_count, subpass.resolves, subpass.colour_count, is_second);
@@ -52,8 +63,20 @@ static void record_render_pass(uint64_t handle, const RenderPassInfo *info, bool
     size_t dependency_stride = is_second ? header + sizeof(SubpassDependency) + sizeof(int32_t) : sizeof(SubpassDependency);
     pass->attachment_count = info->attachment_count;
     pass->attachments = allocate(info->attachment_count * sizeof *pass->attachments);
-    for (uint32_t i = 0; i < info->attachment_count; i++)
-        memcpy(&pass->attachments[i], (const char *)info->attachments + i * attachment_stride + header, sizeof *pass->attachments);
+    pass->before = allocate(info->attachment_count * sizeof *pass->before);
+    pass->after = allocate(info->attachment_count * sizeof *pass->after);
+    for (uint32_t i = 0; i < info->attachment_count; i++) {
+        enum { STENCIL_LAYOUTS = 1000241002 };
+        const char *at = (const char *)info->attachments + i * attachment_stride;
+        memcpy(&pass->attachments[i], at + header, sizeof *pass->attachments);
+        pass->before[i] = (Layouts){ pass->attachments[i].from_layout, pass->attachments[i].from_layout };
+        pass->after[i] = (Layouts){ pass->attachments[i].to_layout, pass->attachments[i].to_layout };
+        for (const Header *next = is_second ? ((const Header *)at)->next : NULL; next; next = next->next)
+            if (next->type == STENCIL_LAYOUTS) {
+                pass->before[i].stencil = ((const StencilLayout *)next)->layout;
+                pass->after[i].stencil = ((const StencilLayout *)next)->final_layout;
+            }
+    }
     pass->subpass_count = info->subpass_count;
     pass->layouts = allocate(info->subpass_count * info->attachment_count * sizeof *pass->layouts);
     for (uint32_t i = 0; i < info->subpass_count; i++)
@@ -98,27 +121,44 @@ static Result layer_vkCreateFramebuffer(Handle device, const FramebufferInfo *in
     return result;
 }
 
-static void add_attachment(Text *text, uint64_t handle, int32_t layout, int32_t load, int32_t store, const RenderArea *area) {
+/* The operations of an attachment with one aspect, or with all of an image without depth and stencil (0). */
+typedef struct AttachmentUse {
+    uint32_t aspect;
+    int32_t layout, load, store;
+} AttachmentUse;
+
+static void add_attachment(Text *text, uint64_t handle, AttachmentUse use, const RenderArea *area) {
     const ViewInfo *view = find_object(VIEWS, handle);
     const Image *image = view ? find_object(IMAGES, view->image) : NULL;
     if (!image) return;
     TexelBox box = { { area->x, area->y, 0 }, { (int64_t)area->x + area->width, (int64_t)area->y + area->height, INT32_MAX } };
-    bool is_depth = image->info.format >= 124 && image->info.format <= 130;
+    bool is_depth = depth_aspects(image->info.format) != 0;
+    SubresourceRange range = view->range;
+    if (use.aspect && !(depth_aspects(image->info.format) & use.aspect)) return;
+    if (use.aspect) range.aspect = use.aspect;
+    int32_t layout = use.layout, load = use.load, store = use.store;
     uint64_t read = is_depth ? DEPTH_READ : COLOUR_READ, write = is_depth ? DEPTH_WRITE : COLOUR_WRITE;
     uint64_t early = is_depth ? STAGE_EARLY_TESTS : STAGE_COLOUR, late = is_depth ? STAGE_LATE_TESTS : STAGE_COLOUR;
-    if (load == LOAD) add_image_access(text, view->image, view->range, layout, &box, early, read, 0);
-    else if (load != LOAD_NONE) add_image_access(text, view->image, view->range, layout, &box, early, write, WRITES);
+    if (load == LOAD) add_image_access(text, view->image, range, layout, &box, early, read, 0);
+    else if (load != LOAD_NONE) add_image_access(text, view->image, range, layout, &box, early, write, WRITES);
     /* An attachment of depth that is loaded may be read-only. */
-    if (store != STORE_NONE) add_image_access(text, view->image, view->range, layout, &box, late, write, WRITES | (is_depth && load == LOAD ? POSSIBLE : 0));
+    if (store != STORE_NONE) add_image_access(text, view->image, range, layout, &box, late, write, WRITES | (is_depth && load == LOAD ? POSSIBLE : 0));
+}
+
+/* Adds the operations of an attachment of a render pass, for each of its aspects. */
+static void add_pass_attachment(Text *text, uint64_t handle, Layouts layouts, const Attachment *at, const RenderArea *area) {
+    bool is_depth = depth_aspects(at->format) != 0;
+    add_attachment(text, handle, (AttachmentUse){ is_depth ? DEPTH_ASPECT : 0, layouts.main, at->load, at->store }, area);
+    if (is_depth) add_attachment(text, handle, (AttachmentUse){ STENCIL_ASPECT, layouts.stencil, at->stencil_load, at->stencil_store }, area);
 }
 
 /* Appends the layout transition of an attachment between two subpasses, or from or to the outside of the pass. It follows the first scopes
  * of the dependencies between them and precedes their second scopes. Without any, there is one from or to nothing (VkSubpassDependency). */
-static void add_pass_transition(Commands *commands, uint32_t attachment, uint32_t from, uint32_t to, int32_t old_layout, int32_t new_layout) {
+static void add_pass_transition(Commands *commands, uint32_t attachment, uint32_t from, uint32_t to, Layouts old, Layouts new) {
     enum { TOP = 1, BOTTOM = 0x2000, ALL_ATTACHMENTS = INPUT_READ | COLOUR_READ | COLOUR_WRITE | DEPTH_READ | DEPTH_WRITE };
     const RenderPass *pass = commands->pass;
     const ViewInfo *view = find_object(VIEWS, commands->attachments[attachment]);
-    if (!view || old_layout == new_layout) return;
+    if (!view) return;
     MemoryBarrier2 scopes = { 0 };
     bool has_dependency = false;
     for (uint32_t i = 0; i < pass->dependency_count; i++) {
@@ -131,10 +171,17 @@ static void add_pass_transition(Commands *commands, uint32_t attachment, uint32_
     }
     if (!has_dependency && from == (uint32_t)EXTERNAL) scopes = (MemoryBarrier2){ 0, NULL, TOP, 0, STAGE_ALL, ALL_ATTACHMENTS };
     else if (!has_dependency && to == (uint32_t)EXTERNAL) scopes = (MemoryBarrier2){ 0, NULL, STAGE_ALL, ALL_ATTACHMENTS, BOTTOM, 0 };
-    char resource[256];
-    snprintf(resource, sizeof resource, ",\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"layouts\":[%d,%d],\"is_subpass\":true", image_id(view->image),
-             view->range.level, view->range.levels, view->range.layer, view->range.layers, old_layout, new_layout);
-    add_barrier(commands, scopes, resource);
+    uint32_t all = depth_aspects(pass->attachments[attachment].format);
+    bool has_stencil = all & STENCIL_ASPECT && (old.main != old.stencil || new.main != new.stencil);
+    for (int is_stencil = 0; is_stencil <= has_stencil; is_stencil++) {
+        uint32_t aspects = !all ? view->range.aspect : !has_stencil ? all : is_stencil ? STENCIL_ASPECT : all & DEPTH_ASPECT;
+        int32_t old_layout = is_stencil ? old.stencil : old.main, new_layout = is_stencil ? new.stencil : new.main;
+        char resource[256];
+        if (!aspects || old_layout == new_layout) continue;
+        snprintf(resource, sizeof resource, ",\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"aspects\":%u,\"layouts\":[%d,%d],\"is_subpass\":true",
+                 image_id(view->image), view->range.level, view->range.levels, view->range.layer, view->range.layers, aspects, old_layout, new_layout);
+        add_barrier(commands, scopes, resource);
+    }
 }
 
 /* Appends the transitions into the layouts of a subpass, or at the end of the pass into the final ones. */
@@ -143,12 +190,12 @@ static void add_pass_transitions(Commands *commands, uint32_t subpass) {
     for (uint32_t i = 0; commands->attachments && i < pass->attachment_count; i++) {
         uint32_t last = EXTERNAL, end = subpass < pass->subpass_count ? subpass : pass->subpass_count;
         for (uint32_t earlier = 0; earlier < end; earlier++)
-            if (pass->layouts[earlier * pass->attachment_count + i] != UNUSED) last = earlier;
+            if (pass->layouts[earlier * pass->attachment_count + i].main != UNUSED) last = earlier;
         bool is_first = last == (uint32_t)EXTERNAL, is_end = subpass == (uint32_t)EXTERNAL;
-        int32_t layout = is_end ? pass->attachments[i].to_layout : pass->layouts[subpass * pass->attachment_count + i];
-        int32_t before = is_first ? pass->attachments[i].from_layout : pass->layouts[last * pass->attachment_count + i];
+        Layouts layout = is_end ? pass->after[i] : pass->layouts[subpass * pass->attachment_count + i];
+        Layouts before = is_first ? pass->before[i] : pass->layouts[last * pass->attachment_count + i];
         /* What no subpass uses has no transition. */
-        if (layout != UNUSED && !(is_first && is_end)) add_pass_transition(commands, i, last, subpass, before, layout);
+        if (layout.main != UNUSED && !(is_first && is_end)) add_pass_transition(commands, i, last, subpass, before, layout);
     }
 }
 
@@ -165,7 +212,7 @@ static void add_subpass_dependencies(Commands *commands, bool is_end) {
 /* Returns the first subpass that uses an attachment; UNUSED if none does. */
 static int32_t first_subpass(const RenderPass *pass, uint32_t attachment) {
     for (uint32_t subpass = 0; subpass < pass->subpass_count; subpass++)
-        if (pass->layouts[subpass * pass->attachment_count + attachment] != UNUSED) return (int32_t)subpass;
+        if (pass->layouts[subpass * pass->attachment_count + attachment].main != UNUSED) return (int32_t)subpass;
     return UNUSED;
 }
 
@@ -177,8 +224,8 @@ static void begin_subpass(Commands *commands, const char *what) {
     begin_command(commands, what, "");
     for (uint32_t i = 0; commands->attachments && i < pass->attachment_count; i++)
         if (first_subpass(pass, i) == (int32_t)commands->subpass)
-            add_attachment(&commands->list, commands->attachments[i], pass->layouts[commands->subpass * pass->attachment_count + i],
-                           pass->attachments[i].load, pass->attachments[i].store, &commands->area);
+            add_pass_attachment(&commands->list, commands->attachments[i], pass->layouts[commands->subpass * pass->attachment_count + i],
+                                &pass->attachments[i], &commands->area);
     end_command(commands);
 }
 
@@ -232,20 +279,19 @@ static void layer_vkCmdEndRenderPass(Handle handle) {
     WITH_COMMANDS(add_subpass_dependencies(commands, true););
 }
 
-static void add_rendering_attachment(Text *text, const RenderingAttachment *at, const RenderArea *area) {
+static void add_rendering_attachment(Text *text, const RenderingAttachment *at, uint32_t aspect, const RenderArea *area) {
     if (!at || !at->view) return;
-    add_attachment(text, at->view, at->layout, at->load, at->store, area);
-    if (at->resolve_mode && at->resolve_view) add_attachment(text, at->resolve_view, at->resolve_layout, LOAD_NONE, 0, area);
+    add_attachment(text, at->view, (AttachmentUse){ aspect, at->layout, at->load, at->store }, area);
+    if (at->resolve_mode && at->resolve_view) add_attachment(text, at->resolve_view, (AttachmentUse){ aspect, at->resolve_layout, LOAD_NONE, 0 }, area);
 }
 
 #define RENDERING(name) \
     static void layer_##name(Handle handle, const RenderingInfo *info) { \
         CALL_NEXT(handle, void, name, (Handle, const RenderingInfo *))(handle, info); \
         WITH_COMMANDS(begin_command(commands, #name, ""); \
-                      for (uint32_t i = 0; i < info->count; i++) add_rendering_attachment(&commands->list, &info->colours[i], &info->area); \
-                      add_rendering_attachment(&commands->list, info->depth, &info->area); \
-                      if (!info->depth || !info->stencil || info->depth->view != info->stencil->view) \
-                          add_rendering_attachment(&commands->list, info->stencil, &info->area); \
+                      for (uint32_t i = 0; i < info->count; i++) add_rendering_attachment(&commands->list, &info->colours[i], 0, &info->area); \
+                      add_rendering_attachment(&commands->list, info->depth, DEPTH_ASPECT, &info->area); \
+                      add_rendering_attachment(&commands->list, info->stencil, STENCIL_ASPECT, &info->area); \
                       end_command(commands);); \
     }
 RENDERING(vkCmdBeginRendering)
@@ -278,10 +324,13 @@ static void layer_vkCmdBindIndexBuffer(Handle handle, uint64_t buffer, uint64_t 
     WITH_COMMANDS(commands->indices = (BoundBuffer){ buffer, offset }; commands->index_type = type;);
 }
 
-static void layer_vkCmdBindIndexBuffer2KHR(Handle handle, uint64_t buffer, uint64_t offset, uint64_t size, int32_t type) {
-    CALL_NEXT(handle, void, vkCmdBindIndexBuffer2KHR, (Handle, uint64_t, uint64_t, uint64_t, int32_t))(handle, buffer, offset, size, type);
-    WITH_COMMANDS(commands->indices = (BoundBuffer){ buffer, offset }; commands->index_type = type;);
-}
+#define BIND_INDICES2(name) \
+    static void layer_##name(Handle handle, uint64_t buffer, uint64_t offset, uint64_t size, int32_t type) { \
+        CALL_NEXT(handle, void, name, (Handle, uint64_t, uint64_t, uint64_t, int32_t))(handle, buffer, offset, size, type); \
+        WITH_COMMANDS(commands->indices = (BoundBuffer){ buffer, offset }; commands->index_type = type;); \
+    }
+BIND_INDICES2(vkCmdBindIndexBuffer2)
+BIND_INDICES2(vkCmdBindIndexBuffer2KHR)
 
 /* Draws. */
 
@@ -382,9 +431,13 @@ static void add_draw(Handle handle, const char *what, Draw draw) {
                     if (pipeline->shaders[i].stage >> bit & 1) stage = PIPELINE_STAGES[bit];
                 append(&state, "%s[%" PRIu64 ",\"%016" PRIx64 "\",", i ? "," : "", stage, pipeline->shaders[i].hash);
                 append_string(&state, pipeline->shaders[i].entry);
+                append(&state, ",");
+                append_string(&state, pipeline->shaders[i].constants);
                 append(&state, "]");
             }
             append(&state, "]");
+            if (draw.counts && !draw.has_indices && !draw.firsts[0] && !draw.firsts[1] && !commands->is_conditional)
+                append(&state, ",\"vertices\":[%u,%u]", draw.counts[0], draw.counts[1]);
         } else append(&state, "%s", unknown);
         begin_command(commands, what, state.data);
         free(state.data);
@@ -471,7 +524,7 @@ static void layer_vkCmdEndConditionalRenderingEXT(Handle handle) {
 }
 
 #define DRAW_FUNCTIONS \
-    LAYER_FUNCTION(vkCmdBindIndexBuffer2KHR) LAYER_FUNCTION(vkCmdBeginTransformFeedbackEXT) LAYER_FUNCTION(vkCmdEndTransformFeedbackEXT) \
+    LAYER_FUNCTION(vkCmdBindIndexBuffer2) LAYER_FUNCTION(vkCmdBindIndexBuffer2KHR) LAYER_FUNCTION(vkCmdBeginTransformFeedbackEXT) LAYER_FUNCTION(vkCmdEndTransformFeedbackEXT) \
     LAYER_FUNCTION(vkCmdBeginConditionalRenderingEXT) LAYER_FUNCTION(vkCmdEndConditionalRenderingEXT) \
     LAYER_FUNCTION(vkCreateRenderPass) LAYER_FUNCTION(vkCreateRenderPass2) LAYER_FUNCTION(vkCreateRenderPass2KHR) \
     LAYER_FUNCTION(vkCreateFramebuffer) LAYER_FUNCTION(vkCmdBeginRenderPass) LAYER_FUNCTION(vkCmdBeginRenderPass2) \

@@ -69,3 +69,24 @@ static void write_texels(FILE *file, int32_t format, const unsigned char *raw, u
     }
 }
 
+
+/* VkFormat and VkImageAspectFlagBits. */
+enum { FIRST_DEPTH = 124, STENCIL_ALONE = 127, LAST_DEPTH = 130, COLOUR_ASPECT = 1, DEPTH_ASPECT = 2, STENCIL_ASPECT = 4, FIRST_PLANE = 0x10 };
+
+/* The aspects of a format with depth or stencil, else 0. Attachments have all of them, whatever their views name. */
+static uint32_t depth_aspects(int32_t format) {
+    if (format < FIRST_DEPTH || format > LAST_DEPTH) return 0;
+    return format < STENCIL_ALONE ? DEPTH_ASPECT : format == STENCIL_ALONE ? STENCIL_ASPECT : DEPTH_ASPECT | STENCIL_ASPECT;
+}
+
+/* The aspects of a format that are accessed separately: its depth and stencil, or its planes. */
+static uint32_t format_aspects(int32_t format) {
+    enum { TWO_PLANES = 3 * FIRST_PLANE, THREE_PLANES = 7 * FIRST_PLANE, FIRST_PLANAR = 1000156000, FIRST_444 = 1000330000 };
+    static const uint8_t THREE[] = { 2, 4, 6, 11, 13, 15, 21, 23, 25, 29, 31, 33 }, TWO[] = { 3, 5, 12, 14, 22, 24, 30, 32 };
+    if (depth_aspects(format)) return depth_aspects(format);
+    for (size_t i = 0; i < sizeof THREE; i++)
+        if (format == FIRST_PLANAR + THREE[i]) return THREE_PLANES;
+    for (size_t i = 0; i < sizeof TWO; i++)
+        if (format == FIRST_PLANAR + TWO[i]) return TWO_PLANES;
+    return format >= FIRST_444 && format < FIRST_444 + 4 ? TWO_PLANES : COLOUR_ASPECT;
+}

@@ -69,13 +69,14 @@ typedef struct Bytes {
 typedef struct Shader {
     uint32_t stage;
     uint64_t hash;
-    char *entry;
+    char *entry, *constants;
 } Shader;
 
 typedef struct Pipeline {
     Bytes code;
     char *entry, *constants, *name; /* The constants as an inline table of TOML; the name, or NULL. */
     uint32_t subgroup_size, push_size, set_count;
+    bool has_addresses; /* The module may follow addresses in memory. */
     /* Of a graphics pipeline: its stages, 0 if some are not known, its shaders, and its vertex input, which may be dynamic state. */
     uint32_t stages, shader_count, binding_count, attribute_count;
     Shader *shaders;
@@ -126,6 +127,8 @@ typedef struct Buffer {
     uint64_t id, handle, size, address;
     uint64_t memory, offset; /* Where it is bound: the id of the memory. */
     bool is_watched;         /* Mapped memory that the host may write is compared with a copy. */
+    Handle device;
+    uint64_t pointed_at;     /* The number of the last search that found an address of it. */
     struct Buffer *next, *next_bound; /* Of those with an address; of those that are bound. */
 } Buffer;
 

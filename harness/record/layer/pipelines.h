@@ -51,6 +51,29 @@ static void add_default_constants(Text *constants, const Bytes *code, const Spec
     }
 }
 
+/* Returns the specialization constants of a stage as the members of an inline table of TOML. */
+static char *stage_constants(const Bytes *code, const SpecializationInfo *given) {
+    Text constants = { 0 };
+    for (uint32_t i = 0; given && i < given->count; i++) {
+        const SpecializationEntry *entry = &given->entries[i];
+        if (entry->size > sizeof(int64_t)) continue;
+        uint64_t value = 0;
+        memcpy(&value, (const char *)given->data + entry->offset, entry->size);
+        append_constant(&constants, entry->id, value);
+    }
+    if (code) add_default_constants(&constants, code, given);
+    append(&constants, "%s", "");
+    return constants.data;
+}
+
+static bool has_capability(const Bytes *code, uint32_t capability) {
+    enum { HEADER_WORDS = 5, CAPABILITY = 2 << 16 | 17 };
+    const uint32_t *words = (const uint32_t *)(const void *)code->data;
+    for (size_t at = HEADER_WORDS; at + 1 < code->size / 4 && words[at] == CAPABILITY; at += 2)
+        if (words[at + 1] == capability) return true;
+    return false;
+}
+
 static Pipeline *record_pipeline(Handle device, const PipelineInfo *info) {
     Pipeline *pipeline = allocate(sizeof *pipeline);
     pipeline->subgroup_size = query_subgroup_size(device);
@@ -62,22 +85,13 @@ static Pipeline *record_pipeline(Handle device, const PipelineInfo *info) {
         if (at->type == MODULE_INFO && !code) code = copy_code((const ModuleInfo *)at);
         if (at->type == SUBGROUP_SIZE_INFO) pipeline->subgroup_size = ((const SubgroupSize *)at)->size;
     }
+    enum { PHYSICAL_ADDRESSES = 5347 };
     if (code) pipeline->code = *code;
+    pipeline->has_addresses = code && has_capability(code, PHYSICAL_ADDRESSES);
     pipeline->entry = duplicate(info->stage.entry, strlen(info->stage.entry) + 1);
-    Text constants = { 0 };
-    const SpecializationInfo *given = info->stage.specialization;
-    for (uint32_t i = 0; given && i < given->count; i++) {
-        const SpecializationEntry *entry = &given->entries[i];
-        if (entry->size > sizeof(int64_t)) continue;
-        uint64_t value = 0;
-        memcpy(&value, (const char *)given->data + entry->offset, entry->size);
-        append_constant(&constants, entry->id, value);
-    }
-    if (code) add_default_constants(&constants, code, given);
-    append(&constants, "%s", "");
-    pipeline->constants = constants.data;
+    pipeline->constants = stage_constants(code, info->stage.specialization);
     uint64_t hash = hash_bytes(pipeline->code.hash, pipeline->entry, strlen(pipeline->entry) + 1);
-    hash = hash_bytes(hash, pipeline->constants, constants.length);
+    hash = hash_bytes(hash, pipeline->constants, strlen(pipeline->constants));
     pipeline->hash = hash_bytes(hash, &pipeline->subgroup_size, sizeof pipeline->subgroup_size);
     return pipeline;
 }
@@ -125,7 +139,8 @@ static void record_graphics_pipeline(Pipeline *pipeline, const GraphicsPipelineI
             return;
         }
         write_module(code);
-        pipeline->shaders[pipeline->shader_count++] = (Shader){ stage->stage, code->hash, duplicate(stage->entry, strlen(stage->entry) + 1) };
+        pipeline->shaders[pipeline->shader_count++] = (Shader){ stage->stage, code->hash, duplicate(stage->entry, strlen(stage->entry) + 1),
+            stage_constants(code, stage->specialization) };
         pipeline->stages |= stage->stage;
     }
     const VertexInputInfo *vertices = pipeline->stages & 1 ? info->states[0] : NULL;

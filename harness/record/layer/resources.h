@@ -5,9 +5,15 @@ static Result layer_vkAllocateMemory(Handle device, const MemoryAllocateInfo *in
         device, info, allocator, created);
     LOCK;
     if (result == SUCCESS) {
+        enum { COHERENT = 4 };
         forget_object(MEMORIES, *created);
         identity(MEMORIES, *created)->value = info->size;
-        WRITE_EVENT("{\"event\":\"memory\",\"memory\":%" PRIu64 ",\"size\":%" PRIu64 "}", object_id(MEMORIES, *created), info->size);
+        MemoryProperties types = { 0 };
+        const DeviceState *state = device_state(device);
+        state->instance->get_memory_properties(state->physical, &types);
+        bool is_coherent = info->index >= types.count || types.types[info->index].flags & COHERENT;
+        WRITE_EVENT("{\"event\":\"memory\",\"memory\":%" PRIu64 ",\"size\":%" PRIu64 ",\"is_coherent\":%s}", object_id(MEMORIES, *created), info->size,
+                    is_coherent ? "true" : "false");
     }
     UNLOCK;
     return result;
@@ -21,7 +27,7 @@ static Result layer_vkCreateBuffer(Handle device, const BufferInfo *info, const 
     if (result != SUCCESS) return result;
     Buffer *buffer = allocate(sizeof *buffer);
     LOCK;
-    *buffer = (Buffer){ .id = ++last_id, .handle = *created, .size = info->size };
+    *buffer = (Buffer){ .id = ++last_id, .handle = *created, .size = info->size, .device = device };
     store_object(BUFFERS, *created, buffer);
     WRITE_EVENT("{\"event\":\"buffer\",\"buffer\":%" PRIu64 ",\"size\":%" PRIu64 ",\"is_exclusive\":%s}", buffer->id, info->size,
                 info->sharing ? "false" : "true");
@@ -50,8 +56,8 @@ static void layer_vkDestroyBuffer(Handle device, uint64_t destroyed, const void 
 }
 
 /* Returns the buffer that has an address, or NULL. */
-static const Buffer *find_addressed(uint64_t address) {
-    const Buffer *buffer = addressed;
+static Buffer *find_addressed(uint64_t address) {
+    Buffer *buffer = addressed;
     while (buffer && (address < buffer->address || address - buffer->address >= buffer->size)) buffer = buffer->next;
     return buffer;
 }
@@ -81,8 +87,8 @@ static void record_image(uint64_t handle, const ImageInfo *info) {
     /* Another API may use it. */
     for (const Header *at = info->next; at; at = at->next)
         if (at->type == EXTERNAL_IMAGE) layout = -1;
-    WRITE_EVENT("{\"event\":\"image\",\"image\":%" PRIu64 ",\"format\":%d,\"size\":[%u,%u,%u],\"levels\":%u,\"layers\":%u,\"layout\":%d,\"is_exclusive\":%s}",
-                image->id, info->format, info->size[0], info->size[1], info->size[2], info->levels, info->layers, layout,
+    WRITE_EVENT("{\"event\":\"image\",\"image\":%" PRIu64 ",\"format\":%d,\"size\":[%u,%u,%u],\"levels\":%u,\"layers\":%u,\"aspects\":%u,\"layout\":%d,\"is_exclusive\":%s}",
+                image->id, info->format, info->size[0], info->size[1], info->size[2], info->levels, info->layers, format_aspects(info->format), layout,
                 info->sharing ? "false" : "true");
 }
 
@@ -229,6 +235,30 @@ static Result layer_vkMapMemory(Handle device, uint64_t memory, uint64_t offset,
 MAP_MEMORY2(vkMapMemory2)
 MAP_MEMORY2(vkMapMemory2KHR)
 
+/* Marks the buffers with an address in mapped memory, which commands may follow, with the number of this search. Buffers that are not marked may
+ * be destroyed before the commands are submitted. */
+static uint64_t search_addresses(Handle device) {
+    static uint64_t last_search;
+    uint64_t low = ~(uint64_t)0, high = 0, scanned = 0;
+    last_search++;
+    for (const Buffer *buffer = addressed; buffer; buffer = buffer->next) {
+        if (buffer->address < low) low = buffer->address;
+        if (buffer->address + buffer->size > high) high = buffer->address + buffer->size;
+    }
+    for (const Mapping *mapping = mappings; mapping; mapping = mapping->next)
+        for (const Buffer *holder = bound_buffers; holder && mapping->device == device; holder = holder->next_bound) {
+            uint64_t at, end, word;
+            if (!mapped_part(mapping, holder, &at, &end) || scanned + (end - at) > MAX_WATCHED_BYTES) continue;
+            scanned += end - at;
+            for (; at + sizeof word <= end; at += sizeof word) {
+                memcpy(&word, mapping->pointer + at, sizeof word);
+                Buffer *found = word >= low && word < high ? find_addressed(word) : NULL;
+                if (found && found->device == device) found->pointed_at = last_search;
+            }
+        }
+    return last_search;
+}
+
 /* Compares mapped buffers with their copies. With `is_reported`, what has changed was written by the host, or by commands that run. */
 static void compare_mappings(Handle device, bool is_reported) {
     enum { MAX_RANGES = 256 };
@@ -274,13 +304,50 @@ static void forget_mapping(uint64_t memory) {
     forget_object(MAPPINGS, memory);
 }
 
-static void layer_vkUnmapMemory(Handle device, uint64_t memory) {
+static Result layer_vkFlushMappedMemoryRanges(Handle device, uint32_t count, const MappedRange *ranges) {
+    LOCK;
+    compare_mappings(device, true);
+    for (uint32_t i = 0; i < count; i++) {
+        const Mapping *mapping = find_object(MAPPINGS, ranges[i].memory);
+        if (!mapping) continue;
+        uint64_t end = ranges[i].size == WHOLE_SIZE ? mapping->offset + mapping->size : ranges[i].offset + ranges[i].size;
+        WRITE_EVENT("{\"event\":\"flush\",\"memory\":%" PRIu64 ",\"range\":[%" PRIu64 ",%" PRIu64 "]}", mapping->memory, ranges[i].offset, end);
+    }
+    UNLOCK;
+    return CALL_NEXT(device, Result, vkFlushMappedMemoryRanges, (Handle, uint32_t, const MappedRange *))(device, count, ranges);
+}
+
+/* What the host has written is compared before: an invalidation may discard what is not flushed. */
+static Result layer_vkInvalidateMappedMemoryRanges(Handle device, uint32_t count, const MappedRange *ranges) {
+    LOCK;
+    compare_mappings(device, true);
+    UNLOCK;
+    Result result = CALL_NEXT(device, Result, vkInvalidateMappedMemoryRanges, (Handle, uint32_t, const MappedRange *))(device, count, ranges);
+    LOCK;
+    compare_mappings(device, false);
+    UNLOCK;
+    return result;
+}
+
+static void end_mapping(Handle device, uint64_t memory) {
     LOCK;
     compare_mappings(device, true);
     forget_mapping(memory);
     UNLOCK;
+}
+
+static void layer_vkUnmapMemory(Handle device, uint64_t memory) {
+    end_mapping(device, memory);
     CALL_NEXT(device, void, vkUnmapMemory, (Handle, uint64_t))(device, memory);
 }
+
+#define UNMAP_MEMORY2(name) \
+    static Result layer_##name(Handle device, const UnmapInfo *info) { \
+        end_mapping(device, info->memory); \
+        return CALL_NEXT(device, Result, name, (Handle, const UnmapInfo *))(device, info); \
+    }
+UNMAP_MEMORY2(vkUnmapMemory2)
+UNMAP_MEMORY2(vkUnmapMemory2KHR)
 
 static void layer_vkFreeMemory(Handle device, uint64_t memory, const void *allocator) {
     LOCK;
@@ -305,7 +372,8 @@ RECORD_CREATION(vkCreateSampler, SAMPLERS, SamplerInfo)
 RECORD_CREATION(vkCreateBufferView, BUFFER_VIEWS, BufferViewInfo)
 
 #define RESOURCE_FUNCTIONS \
-    LAYER_FUNCTION(vkAllocateMemory) LAYER_FUNCTION(vkFreeMemory) LAYER_FUNCTION(vkMapMemory) LAYER_FUNCTION(vkMapMemory2) LAYER_FUNCTION(vkMapMemory2KHR) LAYER_FUNCTION(vkUnmapMemory) \
+    LAYER_FUNCTION(vkAllocateMemory) LAYER_FUNCTION(vkFreeMemory) LAYER_FUNCTION(vkMapMemory) LAYER_FUNCTION(vkMapMemory2) LAYER_FUNCTION(vkMapMemory2KHR) LAYER_FUNCTION(vkUnmapMemory) LAYER_FUNCTION(vkUnmapMemory2) LAYER_FUNCTION(vkUnmapMemory2KHR) \
+    LAYER_FUNCTION(vkFlushMappedMemoryRanges) LAYER_FUNCTION(vkInvalidateMappedMemoryRanges) \
     LAYER_FUNCTION(vkCreateBuffer) LAYER_FUNCTION(vkDestroyBuffer) LAYER_FUNCTION(vkGetBufferDeviceAddress) \
     LAYER_FUNCTION(vkGetBufferDeviceAddressKHR) LAYER_FUNCTION(vkGetBufferDeviceAddressEXT) LAYER_FUNCTION(vkCreateImage) \
     LAYER_FUNCTION(vkDestroyImage) LAYER_FUNCTION(vkCreateSwapchainKHR) LAYER_FUNCTION(vkGetSwapchainImagesKHR) \

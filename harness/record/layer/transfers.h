@@ -39,12 +39,11 @@ enum { UNKNOWN_LAYOUT = -1, PRESENT_LAYOUT = 1000001002 };
 
 static void append_image_access(Text *text, const Image *image, SubresourceRange range, int32_t layout, const uint64_t texels[2], uint64_t stage,
                                 uint64_t access, int kind) {
-    append(text, "%s{\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"layout\":%d,\"bytes\":[%" PRIu64 ",%" PRIu64 "]",
-           text->data[text->length - 1] == '[' ? "" : ",", image->id, range.level, range.levels, range.layer, range.layers, layout, texels[0], texels[1]);
+    append(text, "%s{\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"aspects\":%u,\"layout\":%d,\"bytes\":[%" PRIu64 ",%" PRIu64 "]",
+           text->data[text->length - 1] == '[' ? "" : ",", image->id, range.level, range.levels, range.layer, range.layers, range.aspect, layout, texels[0],
+           texels[1]);
     append_access(text, stage, access, kind);
 }
-
-enum { FIRST_DEPTH_STENCIL = 128, LAST_DEPTH_STENCIL = 130, ALL_DEPTH_STENCIL = 6, FIRST_EXTENSION_FORMAT = 1000000000 };
 
 enum { MAX_ROWS = 32 };
 
@@ -58,9 +57,11 @@ static void add_image_access(Text *text, uint64_t handle, SubresourceRange range
     const Image *image = find_object(IMAGES, handle);
     if (!image) return;
     uint64_t texels[2] = { 0, ~(uint64_t)0 };
-    /* The parts of a texel with several aspects or planes are compared as one. */
-    bool has_parts = (image->info.format >= FIRST_DEPTH_STENCIL && image->info.format <= LAST_DEPTH_STENCIL) || image->info.format >= FIRST_EXTENSION_FORMAT;
-    if (has_parts && range.aspect != ALL_DEPTH_STENCIL) kind |= POSSIBLE;
+    /* A plane may have other texels than the image. */
+    if (box && range.aspect >= FIRST_PLANE) {
+        box = NULL;
+        kind |= POSSIBLE;
+    }
     if (box) {
         int64_t size[3], low[3], high[3];
         bool is_whole[3];
@@ -142,14 +143,17 @@ static void layer_vkCmdCopyQueryPoolResults(Handle handle, uint64_t pool, uint32
 
 /* Bytes of a buffer that a copy between a buffer and an image accesses. Returns false if they are a part of the range. */
 static bool image_copy_bytes(const Image *image, const ImageCopy *region, uint64_t *size) {
-    enum { COLOUR = 1 };
-    int format = image && region->aspect == COLOUR ? find_format(image->info.format) : -1;
+    enum { D16 = 124, D16_S8 = 128 };
+    int format = image && region->aspect == COLOUR_ASPECT ? find_format(image->info.format) : -1;
+    uint64_t texel_bytes = format < 0 ? 0 : (uint64_t)(FORMATS[format].bits / 8 * FORMATS[format].components);
+    if (image && region->aspect == DEPTH_ASPECT) texel_bytes = image->info.format == D16 || image->info.format == D16_S8 ? 2 : 4;
+    if (image && region->aspect == STENCIL_ASPECT) texel_bytes = 1;
     *size = WHOLE_SIZE;
-    if (format < 0) return false;
+    if (!texel_bytes) return false;
     uint64_t row = region->row ? region->row : region->size[0], height = region->height ? region->height : region->size[1];
     uint64_t slices = (uint64_t)region->layers * region->size[2];
     uint64_t texels = ((slices - 1) * height + region->size[1] - 1) * row + region->size[0];
-    *size = texels * (unsigned)(FORMATS[format].bits / 8 * FORMATS[format].components);
+    *size = texels * texel_bytes;
     return (row == region->size[0] || (region->size[1] == 1 && slices == 1)) && (height == region->size[1] || slices == 1);
 }
 

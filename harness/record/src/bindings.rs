@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::hazard::{ByteRange, ResourceId};
 use crate::journal::{DispatchResource, Event};
-use crate::scopes::Location;
+use crate::scopes::{ImagePart, Location};
 
 /// The properties of an image.
 #[derive(Clone, Copy)]
@@ -13,6 +13,8 @@ pub(crate) struct KnownImage {
     pub size: [u32; 3],
     pub levels: u32,
     pub layers: u32,
+    /// `VkImageAspectFlags` that are accessed separately.
+    pub aspects: u32,
     /// The layout after its creation.
     pub layout: i32,
 }
@@ -29,6 +31,10 @@ pub struct MemoryBindings {
     /// The resources that share memory with a resource.
     aliases: BTreeMap<ResourceId, BTreeSet<ResourceId>>,
     pub(crate) families: HashMap<u64, u32>,
+    /// Memory that the host has to flush.
+    incoherent: BTreeSet<u64>,
+    /// True if the host may have written memory unseen.
+    has_unchecked: bool,
 }
 
 impl MemoryBindings {
@@ -42,21 +48,30 @@ impl MemoryBindings {
                     bindings.sizes.insert(*buffer, *size);
                     bindings.shared.extend((!is_exclusive).then_some(ResourceId::Buffer(*buffer)));
                 }
-                Event::Image { image, format, size, levels, layers, layout, is_exclusive } => {
-                    let (format, size, layout) = (*format, *size, *layout);
-                    let known = KnownImage { format, size, levels: *levels, layers: *layers, layout };
+                Event::Image { image, format, size, levels, layers, aspects, layout, is_exclusive } => {
+                    let (format, size, levels, layers) = (*format, *size, *levels, *layers);
+                    let (aspects, layout) = (*aspects, *layout);
+                    let known = KnownImage { format, size, levels, layers, aspects, layout };
                     bindings.images.insert(*image, known);
                     bindings.shared.extend((!is_exclusive).then_some(ResourceId::Image(*image)));
                 }
                 Event::Bind { buffer: Some(buffer), memory, offset, .. } => {
                     bindings.buffers.insert(*buffer, (Location::Memory(*memory), *offset));
                     let size = bindings.sizes.get(buffer).copied().unwrap_or(0);
-                    ranges.push((*memory, (*offset, offset + size), ResourceId::Buffer(*buffer)));
+                    ranges.push((
+                        *memory,
+                        (*offset, offset.saturating_add(size)),
+                        ResourceId::Buffer(*buffer),
+                    ));
                 }
                 Event::Bind { image: Some(image), memory, offset, size, .. } => {
-                    let range = (*offset, offset + size.unwrap_or(0));
+                    let range = (*offset, offset.saturating_add(size.unwrap_or(0)));
                     ranges.push((*memory, range, ResourceId::Image(*image)));
                     images.push((*image, *memory, range));
+                }
+                Event::UncheckedMapping { .. } => bindings.has_unchecked = true,
+                Event::Memory { memory, is_coherent, .. } => {
+                    bindings.incoherent.extend((!is_coherent).then_some(*memory));
                 }
                 Event::Queue { queue, family, .. } => _ = bindings.families.insert(*queue, *family),
                 _ => {}
@@ -110,8 +125,8 @@ impl MemoryBindings {
         match (one.buffer.zip(other.buffer), one.range.zip(other.range)) {
             (Some((a, b)), _) => {
                 let ((location, base), (of, start)) = (self.buffer_location(a), self.buffer_location(b));
-                let (from, to) = (base + one.offset, start + other.offset);
-                location == of && from < to + other.size && to < from + one.size
+                let (from, to) = (base.saturating_add(one.offset), start.saturating_add(other.offset));
+                location == of && from < to.saturating_add(other.size) && to < from.saturating_add(one.size)
             }
             (None, Some(([a, b, c, d], [e, f, g, h]))) => {
                 one.image == other.image && is_common([a, b], [e, f]) && is_common([c, d], [g, h])
@@ -124,25 +139,52 @@ impl MemoryBindings {
         self.buffers.get(&buffer).copied().unwrap_or((Location::Buffer(buffer), 0))
     }
 
-    /// Returns the levels and layers of an image in a range.
-    pub(crate) fn subresources(&self, image: u64, range: [u32; 4]) -> Vec<(u32, u32)> {
-        let (levels, layers) = self.images.get(&image).map_or((1, 1), |known| (known.levels, known.layers));
+    /// Returns the parts of an image with some aspects, by level, layer and aspect.
+    pub(crate) fn parts_of(&self, image: u64, range: [u32; 4], aspects: u32) -> Vec<ImagePart> {
+        /// The colour aspect of an image with planes is all of them.
+        const COLOR: u32 = 1;
+        let known = self.images.get(&image);
+        let (levels, layers) =
+            known.map_or((1, 1), |known| (known.levels.min(32), known.layers.min(1 << 16)));
+        let all = known.map_or(COLOR, |known| known.aspects);
+        let used = if aspects & COLOR == 0 && aspects & all != 0 { aspects & all } else { all };
+        let used = (0..u32::BITS).map(|bit| 1 << bit).filter(|aspect| used & aspect != 0);
         let [level, level_count, layer, layer_count] = range;
-        let all = (level..levels).take(level_count as usize);
-        all.flat_map(|level| (layer..layers).take(layer_count as usize).map(move |layer| (level, layer)))
-            .collect()
+        let mut parts = Vec::new();
+        for level in (level..levels).take(level_count as usize) {
+            for layer in (layer..layers).take(layer_count as usize) {
+                parts.extend(used.clone().map(|aspect| ImagePart { level, layer, aspect }));
+            }
+        }
+        parts
     }
 
-    /// Returns true if an image has one level and one layer.
+    /// Returns true if an image has one level, layer and aspect.
     pub(crate) fn has_one_part(&self, image: u64) -> bool {
-        self.images.get(&image).is_some_and(|known| known.levels * known.layers == 1)
+        let is_one =
+            |known: &KnownImage| (known.levels, known.layers, known.aspects.count_ones()) == (1, 1, 1);
+        self.images.get(&image).is_some_and(is_one)
+    }
+
+    pub(crate) fn is_incoherent(&self, memory: u64) -> bool {
+        self.incoherent.contains(&memory)
+    }
+
+    /// Returns true if resources may belong to different queue families, and all writes of the host are known.
+    pub(crate) fn has_families(&self) -> bool {
+        let mut families = self.families.values();
+        let first = families.next();
+        !self.has_unchecked && families.any(|family| Some(family) != first)
     }
 
     /// Returns the texels of a level; none if the format's blocks are not texels.
     pub(crate) fn texels_of_level(&self, image: u64, level: u32) -> Option<u64> {
         let KnownImage { format, size, .. } = self.images.get(&image)?;
         let is_compressed = (131..=184).contains(format) || *format >= 1_000_000_000;
-        (!is_compressed).then(|| size.iter().map(|side| u64::from((side >> level.min(31)).max(1))).product())
+        (!is_compressed).then(|| {
+            let sides = size.iter().map(|side| u64::from((side >> level.min(31)).max(1)));
+            sides.fold(1, u64::saturating_mul)
+        })
     }
 
     /// Returns the queue family that owns a resource during an access; none if all do.

@@ -31,8 +31,9 @@ pub fn content_versions(
         let mut written: Vec<Option<ResourceId>> = Vec::new();
         match step {
             Step::Execute(index) => match timeline.commands.get(*index).map(|executed| executed.command) {
-                Some(command @ Command::Dispatch { resources, missing, .. }) => {
-                    for resource in resources.iter().filter_map(DispatchResource::id) {
+                Some(command @ Command::Dispatch { resources, indirect, missing, .. }) => {
+                    let grid = indirect.map(|range| ResourceId::Buffer(range.buffer));
+                    for resource in resources.iter().filter_map(DispatchResource::id).chain(grid) {
                         let known = last.get(&resource).copied().unwrap_or(0);
                         let version = if has_unchecked { number } else { known.max(last_of_all) };
                         versions.insert((*index, resource), version);

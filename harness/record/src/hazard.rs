@@ -40,6 +40,8 @@ pub enum MissingOrder {
     Availability,
     /// No second access scope of the chain contains the later access.
     Visibility,
+    /// No flush of memory that is not coherent after the host wrote it.
+    Flush,
     /// The queue family of the first command did not release the resource, or that of the second did not acquire it.
     Ownership,
     /// A transition between two layouts: the one that the image has, and the one that the command expects.

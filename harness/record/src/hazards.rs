@@ -5,11 +5,14 @@
 //! location-ordered). A layout transition is a write between the scopes of its barrier.
 //!
 //! Sound for reports: a hazard that is not [`CommandHazard::is_possible`](crate::hazard::CommandHazard::is_possible) is between accesses that were executed, and every doubtful order
-//! counts as one. A fence that the host waited for orders all later work; a barrier for a part of a buffer orders an access that
-//! overlaps it. Possible accesses, of draws and of dispatches whose bytes are unknown, are supersets. A pair with one of them that lacks
-//! order is a possible hazard, and a pair that has order has none. Missed: ownership of contents that
-//! the host waited for, host reads, and host writes between two calls that write nothing else or that another thread makes meanwhile.
-//! Time is linear in commands × live accesses; accesses end when the host waits.
+//! counts as one. A fence that the host waited for orders all later work. Possible accesses, of draws and of dispatches whose bytes are
+//! unknown, are supersets. A pair with one of them that lacks
+//! order is a possible hazard, and a pair that has order has none. Missed: host reads, and host writes between two calls that write nothing
+//! else or that another thread makes meanwhile.
+//! Time is linear in commands × live accesses. Accesses end when the host waits; then of writes only the queue family is kept, which owns
+//! what they left.
+
+mod host;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,9 +21,10 @@ use crate::hazard::{
     AccessSide, ByteRange, CommandHazard, Conflict, MissingOrder, ResourceBytes, ResourceId,
 };
 use crate::journal::{Command, DispatchResource, Event, RecordedAccess, SemaphoreUse, SyncScope};
-use crate::layouts::{ImageLayouts, LayoutError};
+use crate::layouts::{ImageLayouts, LayoutError, PartId, UNDEFINED};
 use crate::scopes::{
-    Access, Location, PriorAccess, access, expand_accesses, expand_stages, second_scope_stages, stage,
+    Access, ImagePart, Location, PriorAccess, access, expand_accesses, expand_stages, second_scope_stages,
+    stage,
 };
 use crate::timeline::{Step, Timeline};
 
@@ -45,7 +49,7 @@ struct Barrier<'a> {
     command: usize,
     queue: u64,
     scopes: (SyncScope, SyncScope),
-    image: Option<(u64, [u32; 4])>,
+    image: Option<(u64, [u32; 4], u32)>,
     transition: Option<[i32; 2]>,
     buffer: Option<(Location, u64, u64)>,
     families: Option<[u32; 2]>,
@@ -69,6 +73,10 @@ pub(crate) struct HazardSearch<'a, F> {
     priors: BTreeMap<usize, PriorAccess>,
     next_prior: usize,
     by_location: BTreeMap<Location, Vec<usize>>,
+    /// Number of earlier accesses that have not ended.
+    live: usize,
+    /// Bytes of memory that the host wrote and did not flush.
+    unflushed: BTreeMap<u64, Vec<ByteRange>>,
     semaphores: HashMap<u64, Vec<Signal>>,
     fences: HashMap<u64, Vec<usize>>,
     pub events: HashMap<u64, Vec<usize>>,
@@ -79,6 +87,8 @@ pub(crate) struct HazardSearch<'a, F> {
     layouts: Option<ImageLayouts>,
     /// True if a command whose accesses are unknown may still run.
     has_unknown_accesses: bool,
+    /// True if the queue family that owns what a command wrote matters after the host has waited for it.
+    has_families: bool,
     pub hazards: Vec<CommandHazard>,
     /// The hazard of each pair of kinds of commands.
     known: HashMap<HazardKey<'a>, usize>,
@@ -143,6 +153,8 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             priors: BTreeMap::new(),
             next_prior: 0,
             by_location: BTreeMap::new(),
+            live: 0,
+            unflushed: BTreeMap::new(),
             semaphores: HashMap::new(),
             fences: HashMap::new(),
             events: HashMap::new(),
@@ -150,6 +162,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             signalled_by_host: BTreeSet::new(),
             layouts: None,
             has_unknown_accesses: false,
+            has_families: bindings.has_families(),
             hazards: Vec::new(),
             known: HashMap::new(),
         }
@@ -157,7 +170,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
 
     /// Returns true if no earlier access is without order to all that follows.
     pub fn is_idle(&self) -> bool {
-        self.priors.is_empty()
+        self.live == 0
     }
 
     /// Extends the order by a step, and reports hazards.
@@ -202,30 +215,45 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                 self.end_accesses(&ended);
             }
             Step::HostWrite(memory, ranges) => self.check_host_writes(*memory, ranges),
+            Step::Flush(memory, range) => self.mark_flushed(*memory, *range),
         }
     }
 
     /// Returns the accesses in the first scope of a signal.
     fn covered_by(&self, queue: u64, stages: u64) -> Vec<usize> {
-        let all = self.priors.iter().filter(|(_, prior)| prior.is_in_first_scope(queue, stages));
+        let live = self.priors.iter().filter(|(_, prior)| !prior.has_ended);
+        let all = live.filter(|(_, prior)| prior.is_in_first_scope(queue, stages));
         all.map(|(index, _)| *index).collect()
     }
 
     fn remove_accesses(&mut self, removed: &[usize]) {
         for index in removed {
-            if let Some(prior) = self.priors.remove(index)
-                && let Some(at) = self.by_location.get_mut(&prior.access.location)
-            {
-                at.retain(|other| other != index);
+            if let Some(prior) = self.priors.remove(index) {
+                self.live -= usize::from(!prior.has_ended);
+                if let Some(at) = self.by_location.get_mut(&prior.access.location) {
+                    at.retain(|other| other != index);
+                }
             }
         }
     }
 
-    /// Removes accesses that are ordered before all work that follows.
+    /// Removes accesses that are ordered before all work that follows, except for the owners of what they wrote.
     fn end_accesses(&mut self, ended: &[usize]) {
-        self.remove_accesses(ended);
-        if self.priors.is_empty() {
-            self.by_location.clear();
+        let mut removed = Vec::new();
+        for index in ended {
+            match self.priors.get_mut(index) {
+                Some(prior)
+                    if prior.access.is_write && prior.access.family.is_some() && self.has_families =>
+                {
+                    self.live -= usize::from(!prior.has_ended);
+                    prior.has_ended = true;
+                }
+                Some(_) => removed.push(*index),
+                None => {}
+            }
+        }
+        self.remove_accesses(&removed);
+        if self.is_idle() {
             self.fences.clear();
             self.semaphores.values_mut().flatten().for_each(|signal| signal.covered.clear());
             self.events.values_mut().for_each(Vec::clear);
@@ -245,35 +273,6 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
         }
     }
 
-    /// Reports changed bytes that a command reads which may still run, and that no such command writes.
-    fn check_host_writes(&mut self, memory: u64, ranges: &[ByteRange]) {
-        let at = self.by_location.get(&Location::Memory(memory)).cloned().unwrap_or_default();
-        let started = at.iter().filter_map(|index| self.priors.get(index)).filter(|prior| !prior.is_held);
-        let all: Vec<Access> = started.map(|prior| prior.access).collect();
-        let overlap = |access: &Access, range: &ByteRange| {
-            let (from, to) = (access.base + access.range.0, access.base + access.range.1);
-            (from.max(range.0) < to.min(range.1)).then(|| (from.max(range.0), to.min(range.1)))
-        };
-        for range in if self.has_unknown_accesses { &[] } else { ranges } {
-            let may_be_written = all.iter().any(|access| access.is_write && overlap(access, range).is_some());
-            for access in all.iter().filter(|access| !may_be_written && !access.is_possible) {
-                let Some((from, to)) = overlap(access, range) else { continue };
-                self.report(CommandHazard {
-                    conflict: Conflict::Host,
-                    first: access.command,
-                    second: None,
-                    before: access.kind,
-                    after: AccessSide { stage: stage::HOST, access: access::HOST_WRITE },
-                    resource: access.resource,
-                    bytes: Some((from - access.base, to - access.base)),
-                    missing: MissingOrder::Execution,
-                    is_possible: false,
-                    count: 1,
-                });
-            }
-        }
-    }
-
     fn execute(&mut self, index: usize) {
         let Some(executed) = self.timeline.commands.get(index) else { return };
         let queue = executed.queue;
@@ -283,7 +282,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                 if let Some(range) = indirect {
                     let side = AccessSide { stage: stage::DRAW_INDIRECT, access: access::INDIRECT_READ };
                     let kind = AccessKind { side, is_write: false, is_possible: false };
-                    let bytes = (range.offset, range.offset + range.size);
+                    let bytes = (range.offset, range.offset.saturating_add(range.size));
                     self.access_buffer((index, queue), range.buffer, bytes, kind);
                 }
                 for resource in resources {
@@ -311,6 +310,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                 size,
                 image,
                 range,
+                aspects,
                 families,
                 layouts,
                 events,
@@ -321,14 +321,15 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                     let start = offset.unwrap_or(0);
                     let rest =
                         self.bindings.sizes.get(&buffer).map_or(u64::MAX, |size| size.saturating_sub(start));
-                    (location, base + start, (base + start).saturating_add(rest.min(size.unwrap_or(rest))))
+                    let from = base.saturating_add(start);
+                    (location, from, from.saturating_add(rest.min(size.unwrap_or(rest))))
                 });
                 let all = [0, u32::MAX, 0, u32::MAX];
                 self.add_barrier(&Barrier {
                     command: index,
                     queue,
                     scopes: (*from, *to),
-                    image: image.map(|image| (image, range.unwrap_or(all))),
+                    image: image.map(|image| (image, range.unwrap_or(all), *aspects)),
                     transition: layouts.filter(|[old, new]| old != new),
                     buffer,
                     families: families.filter(|[a, b]| a != b && ![*a, *b].contains(&IGNORED_FAMILY)),
@@ -351,29 +352,29 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
         let covered = covered.filter(|_| !barrier.events.is_empty());
         let covered: Option<BTreeSet<usize>> =
             covered.map(|all| all.into_iter().flatten().copied().collect());
-        let subresources =
-            barrier.image.map(|(image, range)| (image, self.bindings.subresources(image, range)));
+        let parts = |(image, range, aspects)| (image, self.bindings.parts_of(image, range, aspects));
+        let parts = barrier.image.map(parts);
         // A transition writes all memory of the image, which other resources may share.
         let transitioned = barrier.image.filter(|_| barrier.transition.is_some() && !is_release);
-        let shared = transitioned.and_then(|(image, _)| self.bindings.aliased_images.get(&image).copied());
+        let shared = transitioned.and_then(|(image, ..)| self.bindings.aliased_images.get(&image).copied());
+        let keeps_contents = barrier.transition.is_some_and(|[old, _]| old != UNDEFINED);
         let mut transition = Vec::new();
+        if let Some((location, start, end)) = barrier.buffer {
+            self.split_accesses(location, [start, end]);
+        }
         self.work += self.priors.len();
         for (index, prior) in &mut self.priors {
-            let Access { location, range: bytes, resource, base, .. } = prior.access;
-            let is_in_resource = match (barrier.buffer, &subresources) {
-                (Some((at, start, end)), _) => {
-                    at == location && start < base + bytes.1 && base + bytes.0 < end
-                }
+            let (Access { location, resource, .. }, bytes) = (prior.access, prior.access.bytes());
+            let is_in_resource = match (barrier.buffer, &parts) {
+                (Some((at, start, end)), _) => at == location && start < bytes.1 && bytes.0 < end,
                 (None, Some((image, all))) => match location {
-                    Location::Subresource(of, level, layer) => of == *image && all.contains(&(level, layer)),
+                    Location::Subresource(of, part) => of == *image && all.contains(&part),
                     Location::Memory(_) | Location::Buffer(_) => resource == ResourceId::Image(*image),
                 },
                 (None, None) => true,
             };
             let is_alias = shared.is_some_and(|(memory, range)| {
-                location == Location::Memory(memory)
-                    && base + bytes.0 < range.1
-                    && range.0 < base.saturating_add(bytes.1)
+                location == Location::Memory(memory) && bytes.0 < range.1 && range.0 < bytes.1
             });
             let is_covered = covered.as_ref().is_none_or(|covered| covered.contains(index));
             let is_in_scope = is_covered && prior.is_in_first_scope(barrier.queue, from.0);
@@ -381,14 +382,18 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             let second = if is_release { SyncScope(to.0, 0) } else { to };
             let is_in_range = is_in_resource || is_alias;
             let accesses = |scope: SyncScope| if is_in_range { scope } else { SyncScope(scope.0, 0) };
-            if is_covered {
+            if is_covered && !prior.has_ended {
                 prior.add_dependency(barrier.queue, accesses(from), accesses(second));
             }
             match barrier.families.filter(|_| is_in_resource) {
                 Some([first, second]) if is_release && prior.access.family == Some(first) => {
                     prior.released_to = Some(second);
                 }
-                Some([_, second]) if prior.released_to == Some(second) && family == Some(second) => {
+                // Another API that owned it meanwhile returns it to any family.
+                Some([first, second])
+                    if family == Some(second)
+                        && prior.released_to.is_some_and(|to| [first, second].contains(&to)) =>
+                {
                     prior.access.family = Some(second);
                     prior.released_to = None;
                 }
@@ -397,18 +402,19 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             if is_alias
                 || (is_in_resource && transitioned.is_some() && matches!(location, Location::Subresource(..)))
             {
-                let missing = match (is_in_scope, prior.access.is_write && !prior.is_available) {
+                let needs_contents = keeps_contents && prior.access.is_write && !is_alias;
+                let is_owner = prior.access.family.is_none() || prior.access.family == family;
+                let missing = match (is_in_scope || prior.has_ended, prior.is_available || prior.has_ended) {
                     (false, _) => Some(MissingOrder::Execution),
-                    (true, true) => Some(MissingOrder::Availability),
-                    (true, false) => None,
+                    (true, false) if prior.access.is_write => Some(MissingOrder::Availability),
+                    (true, _) => (needs_contents && !is_owner).then_some(MissingOrder::Ownership),
                 };
                 transition.push((*index, missing));
             }
         }
-        let Some((image, all)) = subresources.filter(|_| transitioned.is_some()) else { return };
+        let Some((image, all)) = parts.filter(|_| transitioned.is_some()) else { return };
         self.change_layouts(barrier, image, &all);
-        let parts =
-            all.into_iter().map(|(level, layer)| (Location::Subresource(image, level, layer), 0, u64::MAX));
+        let parts = all.into_iter().map(|part| (Location::Subresource(image, part), 0, u64::MAX));
         let shared = shared.map(|(memory, range)| (Location::Memory(memory), range.0, range.1 - range.0));
         let is_whole = self.bindings.has_one_part(image);
         for (location, base, size) in parts.chain(shared) {
@@ -438,15 +444,36 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
         }
     }
 
+    /// Divides the earlier accesses in a memory at the ends of a barrier's range, which orders the bytes between them alone.
+    fn split_accesses(&mut self, location: Location, ends: [u64; 2]) {
+        for at in ends {
+            for index in self.by_location.get(&location).cloned().unwrap_or_default() {
+                let Some(prior) = self.priors.get_mut(&index) else { continue };
+                let (Access { base, resource, .. }, (from, to)) = (prior.access, prior.access.bytes());
+                let is_inside = from < at && at < to;
+                if !is_inside || matches!(resource, ResourceId::Image(_)) {
+                    continue;
+                }
+                let mut rest = prior.clone();
+                (prior.access.range.1, rest.access.range.0) = (at - base, at - base);
+                let added = self.next_prior;
+                self.insert(rest);
+                let signals = self.semaphores.values_mut().flatten().map(|signal| &mut signal.covered);
+                let all = signals.chain(self.fences.values_mut()).chain(self.events.values_mut());
+                all.filter(|covered| covered.contains(&index)).for_each(|covered| covered.push(added));
+            }
+        }
+    }
+
     fn access_recorded(&mut self, by: Executor, access: &RecordedAccess) {
         let RecordedAccess { stage, access: mask, is_write, is_possible, bytes, .. } = *access;
         let kind = AccessKind { side: AccessSide { stage, access: mask }, is_write, is_possible };
         match (access.buffer, access.image, access.range) {
             (Some(buffer), _, _) => self.access_buffer(by, buffer, bytes, kind),
             (None, Some(image), Some(range)) => {
-                for (level, layer) in self.bindings.subresources(image, range) {
-                    self.use_layout(by.0, (image, level, layer), access.layout, kind);
-                    let location = Location::Subresource(image, level, layer);
+                for part in self.bindings.parts_of(image, range, access.aspects) {
+                    self.use_layout(by.0, (image, part), access.layout, kind);
+                    let location = Location::Subresource(image, part);
                     self.access(by, (location, ResourceId::Image(image), 0), bytes, kind);
                 }
                 self.access_aliases(by, image, kind);
@@ -460,9 +487,10 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
         let bytes = (self.accessed_bytes)(by.0, executed.command, resource);
         let mut is_possible = bytes.is_possible;
         let image = resource.image.zip(resource.range);
-        let subresources = image.map(|(image, range)| self.bindings.subresources(image, range));
-        let texels_of = |at: &(u32, u32)| self.bindings.texels_of_level(resource.image?, at.0);
-        let texels = subresources.iter().flatten().map(texels_of).collect::<Option<Vec<u64>>>();
+        let parts = image.map(|(image, range)| self.bindings.parts_of(image, range, resource.aspects));
+        let parts = parts.unwrap_or_default();
+        let texels_of = |part: &ImagePart| self.bindings.texels_of_level(resource.image?, part.level);
+        let texels = parts.iter().map(texels_of).collect::<Option<Vec<u64>>>();
         is_possible |= texels.is_none();
         for (ranges, access, is_write) in
             [(&bytes.reads, resource.reads, false), (&bytes.writes, access::STORAGE_WRITE, true)]
@@ -470,41 +498,46 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             let kind =
                 AccessKind { side: AccessSide { stage: stage::COMPUTE, access }, is_write, is_possible };
             for range in ranges.iter().filter(|_| resource.buffer.is_some()) {
-                let range = (resource.offset + range.0, resource.offset + range.1.min(resource.size));
+                let end = range.1.min(resource.size);
+                let range = (resource.offset.saturating_add(range.0), resource.offset.saturating_add(end));
                 self.access_buffer(by, resource.buffer.unwrap_or_default(), range, kind);
             }
             let Some((image, _)) = image.filter(|_| !ranges.is_empty()) else { continue };
             let mut start = 0;
-            for (number, (level, layer)) in subresources.iter().flatten().enumerate() {
-                let place = (Location::Subresource(image, *level, *layer), ResourceId::Image(image), 0);
+            for (number, part) in parts.iter().enumerate() {
+                let place = (Location::Subresource(image, *part), ResourceId::Image(image), 0);
                 let count = texels.as_ref().and_then(|all| all.get(number)).copied().unwrap_or(u64::MAX);
                 for (from, to) in ranges {
                     let texels = match is_possible {
                         true => (0, u64::MAX),
                         false => (
                             (from / TEXEL_BYTES).max(start) - start,
-                            to.div_ceil(TEXEL_BYTES).min(start + count).saturating_sub(start),
+                            to.div_ceil(TEXEL_BYTES).min(start.saturating_add(count)).saturating_sub(start),
                         ),
                     };
                     if texels.0 < texels.1 {
-                        self.use_layout(by.0, (image, *level, *layer), resource.layout, kind);
+                        self.use_layout(by.0, (image, *part), resource.layout, kind);
                         self.access(by, place, texels, kind);
                     }
                 }
-                start = start.saturating_add(count);
+                // The aspects of a texel are one in a walk.
+                let is_last_aspect = parts
+                    .get(number + 1)
+                    .is_none_or(|next| (next.level, next.layer) != (part.level, part.layer));
+                start = start.saturating_add(if is_last_aspect { count } else { 0 });
             }
             self.access_aliases(by, image, kind);
         }
     }
 
     /// Changes the layouts of the parts of an image.
-    fn change_layouts(&mut self, barrier: &Barrier<'_>, image: u64, parts: &[(u32, u32)]) {
+    fn change_layouts(&mut self, barrier: &Barrier<'_>, image: u64, parts: &[ImagePart]) {
         /// `VK_QUEUE_FAMILY_FOREIGN_EXT` and `VK_QUEUE_FAMILY_EXTERNAL`.
         const OTHER_APIS: [u32; 2] = [u32::MAX - 2, u32::MAX - 1];
         let Some(layouts) = barrier.transition else { return };
         let is_foreign = barrier.families.is_some_and(|both| both.iter().any(|one| OTHER_APIS.contains(one)));
-        for (level, layer) in parts {
-            let (part, bindings) = ((image, *level, *layer), self.bindings);
+        for part in parts {
+            let (part, bindings) = ((image, *part), self.bindings);
             let Some(known) = &mut self.layouts else { return };
             if is_foreign {
                 known.forget(bindings, part);
@@ -514,7 +547,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
         }
     }
 
-    fn use_layout(&mut self, command: usize, part: (u64, u32, u32), layout: Option<i32>, kind: AccessKind) {
+    fn use_layout(&mut self, command: usize, part: PartId, layout: Option<i32>, kind: AccessKind) {
         let bindings = self.bindings;
         let Some((known, layout)) = self.layouts.as_mut().zip(layout) else { return };
         let error = known.access(bindings, part, layout, kind.is_write);
@@ -564,11 +597,13 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
         let AccessKind { side: kind, is_write, is_possible } = kind;
         let later =
             Access { command, queue, location, resource, base, range, kind, is_write, is_possible, family };
+        self.check_flush(&later);
         self.compare(&later, kind, |_, prior| prior.missing_order(&later));
         self.insert(PriorAccess { is_held: !self.awaited.is_empty(), ..PriorAccess::new(later) });
     }
 
     fn insert(&mut self, prior: PriorAccess) {
+        self.live += usize::from(!prior.has_ended);
         self.by_location.entry(prior.access.location).or_default().push(self.next_prior);
         self.priors.insert(self.next_prior, prior);
         self.next_prior += 1;
@@ -581,16 +616,14 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
         after: AccessSide,
         missing_order: impl Fn(usize, &PriorAccess) -> Option<MissingOrder>,
     ) {
-        let start = later.base.saturating_add(later.range.0);
-        let end = later.base.saturating_add(later.range.1);
+        let (start, end) = later.bytes();
         let is_image = |id: ResourceId| matches!(id, ResourceId::Image(_));
         let in_memory = matches!(later.location, Location::Memory(_));
         let (mut replaced, mut found) = (Vec::new(), Vec::new());
         for index in self.by_location.get(&later.location).into_iter().flatten() {
             let Some(prior) = self.priors.get(index) else { continue };
             let earlier = prior.access;
-            let (from, to) =
-                (earlier.base.saturating_add(earlier.range.0), earlier.base.saturating_add(earlier.range.1));
+            let (from, to) = earlier.bytes();
             // The parts of an image are compared as subresources.
             let is_same_image = in_memory && is_image(later.resource) && earlier.resource == later.resource;
             if from >= end || start >= to || earlier.command == later.command || is_same_image {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::hazard::ResourceId;
+use crate::hazard::{ByteRange, ResourceId};
 
 /// Pipeline stages and accesses of one scope of a barrier, as `VkPipelineStageFlags2` and `VkAccessFlags2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -53,6 +53,15 @@ pub enum Event {
         memory: u64,
         /// Size in bytes.
         size: u64,
+        /// False if the host has to flush what it writes.
+        is_coherent: bool,
+    },
+    /// The host flushes what it wrote to mapped memory.
+    Flush {
+        /// Id of the memory.
+        memory: u64,
+        /// The first byte, and the one after the last.
+        range: ByteRange,
     },
     /// The program created a buffer.
     Buffer {
@@ -75,6 +84,8 @@ pub enum Event {
         levels: u32,
         /// Array layers.
         layers: u32,
+        /// `VkImageAspectFlags` that are accessed separately.
+        aspects: u32,
         /// The `VkImageLayout` after its creation; -1 if another API may use it.
         layout: i32,
         /// True if one queue family at a time owns it.
@@ -141,6 +152,8 @@ pub enum Event {
         is_written: bool,
         /// False if the kind has enough cases. A wanted case that is not written did not fit on the disk.
         is_wanted: bool,
+        /// The buffers that the memory of the case has addresses of.
+        pointed: Vec<DispatchResource>,
     },
     /// The contents of a command buffer, before its first submission.
     Commands {
@@ -255,6 +268,9 @@ pub enum Command {
         image: Option<u64>,
         /// First level, levels, first layer, layers; `u32::MAX` for the rest.
         range: Option<[u32; 4]>,
+        /// `VkImageAspectFlags` of the image.
+        #[serde(default)]
+        aspects: u32,
         /// Queue families of an ownership transfer; equal if there is none.
         families: Option<[u32; 2]>,
         /// Old and new layout of an image.
@@ -295,9 +311,9 @@ pub struct BufferRange {
     pub size: u64,
 }
 
-/// A shader of a draw: its pipeline stage, the hash of its module, and the entry point.
+/// A shader of a draw: its pipeline stage, the hash of its module, the entry point, and the constants as members of a TOML table.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct DrawShader(pub u64, pub String, pub String);
+pub struct DrawShader(pub u64, pub String, pub String, pub String);
 
 /// A command that is neither a dispatch nor a barrier.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -308,6 +324,8 @@ pub struct OtherCommand {
     pub accesses: Vec<RecordedAccess>,
     /// The shaders of a draw, if all are recorded. They decide which possible accesses it has.
     pub shaders: Option<Vec<DrawShader>>,
+    /// Vertices, from 0, and instances of a draw that executes and has no indices.
+    pub vertices: Option<[u32; 2]>,
     /// Id of its use of sets that may be updated until it is submitted.
     pub late_use: Option<u64>,
     /// The reason why it may have other accesses, or may race with itself; none if all is known.
@@ -326,6 +344,9 @@ pub struct RecordedAccess {
     pub image: Option<u64>,
     /// First level, levels, first layer, layers of the image.
     pub range: Option<[u32; 4]>,
+    /// `VkImageAspectFlags` of the image.
+    #[serde(default)]
+    pub aspects: u32,
     /// The `VkImageLayout` that the command expects.
     pub layout: Option<i32>,
     /// Set and binding of the descriptor through which a shader of a draw may make it.
@@ -375,11 +396,23 @@ pub struct DispatchResource {
     pub image: Option<u64>,
     /// First level, levels, first layer, layers of the image.
     pub range: Option<[u32; 4]>,
+    /// `VkImageAspectFlags` of the image.
+    #[serde(default)]
+    pub aspects: u32,
+    /// True if addresses in memory name the buffer, not a descriptor.
+    #[serde(default)]
+    pub is_pointed: bool,
     /// The `VkImageLayout` that the descriptor names.
     pub layout: Option<i32>,
 }
 
 impl DispatchResource {
+    /// Returns the name that a case gives what an address names.
+    pub fn address_name(&self) -> Option<String> {
+        let pointed = self.buffer.filter(|_| self.is_pointed).map(|buffer| format!("buffer{buffer}"));
+        pointed.or(self.push.map(|push| format!("push{push}")))
+    }
+
     /// Returns the buffer or image.
     pub fn id(&self) -> Option<ResourceId> {
         self.buffer.map(ResourceId::Buffer).or(self.image.map(ResourceId::Image))

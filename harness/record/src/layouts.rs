@@ -1,25 +1,27 @@
 //! Layouts of images: the layout of each level and layer after the commands so far, and whether a transition discarded its contents.
 //!
 //! Vulkan specification, "Image Layouts" and "Image Layout Transitions". A barrier with equal layouts ignores both. Sound for reports: the
-//! layout of a part is unknown after a report, for images that another API may use, and for those with depth and stencil, whose aspects may
-//! have different ones.
+//! layout of a part is unknown after a report, for images that another API may use, and where a layout is for the other aspect alone.
 
 use std::collections::HashMap;
 
 use crate::bindings::MemoryBindings;
 use crate::hazard::MissingOrder;
+use crate::scopes::ImagePart;
 
 /// The layout of an image that is not known.
 const UNKNOWN: i32 = -1;
 
 // Values of `VkImageLayout`.
-const UNDEFINED: i32 = 0;
+pub(crate) const UNDEFINED: i32 = 0;
 const COLOR_ATTACHMENT_OPTIMAL: i32 = 2;
 const DEPTH_STENCIL_ATTACHMENT_OPTIMAL: i32 = 3;
 const DEPTH_STENCIL_READ_ONLY_OPTIMAL: i32 = 4;
 const SHADER_READ_ONLY_OPTIMAL: i32 = 5;
 /// An image is presented in it, too.
 const SHARED_PRESENT: i32 = 1_000_111_000;
+const DEPTH_READ_ONLY_STENCIL_ATTACHMENT_OPTIMAL: i32 = 1_000_117_000;
+const DEPTH_ATTACHMENT_STENCIL_READ_ONLY_OPTIMAL: i32 = 1_000_117_001;
 const DEPTH_ATTACHMENT_OPTIMAL: i32 = 1_000_241_000;
 const DEPTH_READ_ONLY_OPTIMAL: i32 = 1_000_241_001;
 const STENCIL_ATTACHMENT_OPTIMAL: i32 = 1_000_241_002;
@@ -27,12 +29,12 @@ const STENCIL_READ_ONLY_OPTIMAL: i32 = 1_000_241_003;
 const READ_ONLY_OPTIMAL: i32 = 1_000_314_000;
 const ATTACHMENT_OPTIMAL: i32 = 1_000_314_001;
 
-/// `VkFormat`: those with a depth aspect alone, and those with both aspects.
-const DEPTH: std::ops::RangeInclusive<i32> = 124..=126;
-const DEPTH_AND_STENCIL: std::ops::RangeInclusive<i32> = 128..=130;
+/// `VkImageAspectFlagBits`.
+const DEPTH: u32 = 2;
+const STENCIL: u32 = 4;
 
-/// A level and layer of an image.
-pub(crate) type ImagePart = (u64, u32, u32);
+/// A part of an image, by the image's id.
+pub(crate) type PartId = (u64, ImagePart);
 
 /// The state of a part.
 #[derive(Clone, Copy)]
@@ -51,27 +53,38 @@ pub(crate) type LayoutError = (Option<usize>, MissingOrder);
 /// The layouts of all images.
 #[derive(Default)]
 pub(crate) struct ImageLayouts {
-    parts: HashMap<ImagePart, PartState>,
+    parts: HashMap<PartId, PartState>,
 }
 
-/// Returns one layout for all that have the same meaning.
-fn unify_layout(layout: i32, is_depth: bool) -> i32 {
-    match (layout, is_depth) {
-        (ATTACHMENT_OPTIMAL, false) => COLOR_ATTACHMENT_OPTIMAL,
-        (ATTACHMENT_OPTIMAL, true) | (DEPTH_ATTACHMENT_OPTIMAL | STENCIL_ATTACHMENT_OPTIMAL, _) => {
+/// Returns one layout of an aspect for all that have the same meaning ("Image Layout Matching Rules").
+fn unify_layout(layout: i32, aspect: u32) -> i32 {
+    let (is_depth, is_stencil) = (aspect == DEPTH, aspect == STENCIL);
+    match layout {
+        ATTACHMENT_OPTIMAL if !is_depth && !is_stencil => COLOR_ATTACHMENT_OPTIMAL,
+        READ_ONLY_OPTIMAL if !is_depth && !is_stencil => SHADER_READ_ONLY_OPTIMAL,
+        ATTACHMENT_OPTIMAL => DEPTH_STENCIL_ATTACHMENT_OPTIMAL,
+        READ_ONLY_OPTIMAL => DEPTH_STENCIL_READ_ONLY_OPTIMAL,
+        DEPTH_ATTACHMENT_OPTIMAL | DEPTH_ATTACHMENT_STENCIL_READ_ONLY_OPTIMAL if is_depth => {
             DEPTH_STENCIL_ATTACHMENT_OPTIMAL
         }
-        (READ_ONLY_OPTIMAL, true) | (DEPTH_READ_ONLY_OPTIMAL | STENCIL_READ_ONLY_OPTIMAL, _) => {
+        DEPTH_READ_ONLY_OPTIMAL | DEPTH_READ_ONLY_STENCIL_ATTACHMENT_OPTIMAL if is_depth => {
             DEPTH_STENCIL_READ_ONLY_OPTIMAL
         }
-        (READ_ONLY_OPTIMAL, false) => SHADER_READ_ONLY_OPTIMAL,
-        (SHARED_PRESENT, _) => UNKNOWN,
+        STENCIL_ATTACHMENT_OPTIMAL | DEPTH_READ_ONLY_STENCIL_ATTACHMENT_OPTIMAL if is_stencil => {
+            DEPTH_STENCIL_ATTACHMENT_OPTIMAL
+        }
+        STENCIL_READ_ONLY_OPTIMAL | DEPTH_ATTACHMENT_STENCIL_READ_ONLY_OPTIMAL if is_stencil => {
+            DEPTH_STENCIL_READ_ONLY_OPTIMAL
+        }
+        // The layout of another aspect.
+        DEPTH_ATTACHMENT_OPTIMAL | DEPTH_READ_ONLY_OPTIMAL => UNKNOWN,
+        STENCIL_ATTACHMENT_OPTIMAL | STENCIL_READ_ONLY_OPTIMAL | SHARED_PRESENT => UNKNOWN,
         _ => layout,
     }
 }
 
 impl ImageLayouts {
-    fn state(&mut self, bindings: &MemoryBindings, part: ImagePart) -> &mut PartState {
+    fn state(&mut self, bindings: &MemoryBindings, part: PartId) -> &mut PartState {
         let layout = bindings.images.get(&part.0).map_or(UNKNOWN, |image| image.layout);
         self.parts.entry(part).or_insert(PartState {
             layout,
@@ -85,7 +98,7 @@ impl ImageLayouts {
     pub fn change(
         &mut self,
         bindings: &MemoryBindings,
-        part: ImagePart,
+        part: PartId,
         command: usize,
         [old, new]: [i32; 2],
     ) -> Option<LayoutError> {
@@ -97,7 +110,7 @@ impl ImageLayouts {
     }
 
     /// Forgets the layout of a part.
-    pub fn forget(&mut self, bindings: &MemoryBindings, part: ImagePart) {
+    pub fn forget(&mut self, bindings: &MemoryBindings, part: PartId) {
         self.state(bindings, part).layout = UNKNOWN;
     }
 
@@ -105,7 +118,7 @@ impl ImageLayouts {
     pub fn access(
         &mut self,
         bindings: &MemoryBindings,
-        part: ImagePart,
+        part: PartId,
         layout: i32,
         is_write: bool,
     ) -> Option<LayoutError> {
@@ -117,11 +130,10 @@ impl ImageLayouts {
         error.or_else(|| discarded.map(|before| (state.transition, MissingOrder::Contents(before))))
     }
 
-    fn check(&mut self, bindings: &MemoryBindings, part: ImagePart, expected: i32) -> Option<LayoutError> {
-        let format = bindings.images.get(&part.0)?.format;
+    fn check(&mut self, bindings: &MemoryBindings, part: PartId, expected: i32) -> Option<LayoutError> {
         let state = self.state(bindings, part);
-        let [has, needs] = [state.layout, expected].map(|one| unify_layout(one, DEPTH.contains(&format)));
-        if has == needs || [has, needs].contains(&UNKNOWN) || DEPTH_AND_STENCIL.contains(&format) {
+        let [has, needs] = [state.layout, expected].map(|one| unify_layout(one, part.1.aspect));
+        if has == needs || [has, needs].contains(&UNKNOWN) {
             return None;
         }
         let error = (state.transition, MissingOrder::Transition(state.layout, expected));

@@ -67,8 +67,17 @@ pub(crate) enum Location {
     Memory(u64),
     /// A buffer whose memory is unknown.
     Buffer(u64),
-    /// A level and layer of an image.
-    Subresource(u64, u32, u32),
+    /// A part of an image.
+    Subresource(u64, ImagePart),
+}
+
+/// An aspect of a level and layer of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ImagePart {
+    pub level: u32,
+    pub layer: u32,
+    /// One bit of `VkImageAspectFlags`.
+    pub aspect: u32,
 }
 
 /// An access of a command.
@@ -89,6 +98,13 @@ pub(crate) struct Access {
     pub family: Option<u32>,
 }
 
+impl Access {
+    /// Returns the first byte in its location, and the one after the last.
+    pub fn bytes(&self) -> ByteRange {
+        (self.base.saturating_add(self.range.0), self.base.saturating_add(self.range.1))
+    }
+}
+
 /// An earlier access, and what is ordered after it.
 #[derive(Clone, Debug)]
 pub(crate) struct PriorAccess {
@@ -102,6 +118,8 @@ pub(crate) struct PriorAccess {
     pub released_to: Option<u32>,
     /// True until the host signals an event that the access waits for.
     pub is_held: bool,
+    /// True if the host waited for it: all that follows is ordered after it.
+    pub has_ended: bool,
 }
 
 /// Adds the stages that a combined stage stands for.
@@ -164,6 +182,7 @@ impl PriorAccess {
             visible: Vec::new(),
             released_to: None,
             is_held: false,
+            has_ended: false,
         }
     }
 
@@ -210,16 +229,18 @@ impl PriorAccess {
             };
             self.visible.iter().any(covers)
         };
-        if !ordered {
+        if !ordered && !self.has_ended {
             return Some(MissingOrder::Execution);
         }
-        if self.access.is_write && !self.is_available {
+        if self.access.is_write && !self.is_available && !self.has_ended {
             return Some(MissingOrder::Availability);
         }
         let needs_contents = self.access.is_write && !later.is_write;
-        if needs_contents && later.family.is_some() && self.access.family != later.family {
+        // Each of several resources that share memory has its owner.
+        let is_same = self.access.resource == later.resource;
+        if needs_contents && is_same && later.family.is_some() && self.access.family != later.family {
             return Some(MissingOrder::Ownership);
         }
-        (needs_contents && !is_visible()).then_some(MissingOrder::Visibility)
+        (needs_contents && !self.has_ended && !is_visible()).then_some(MissingOrder::Visibility)
     }
 }

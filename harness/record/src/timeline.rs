@@ -43,6 +43,8 @@ pub enum Step {
     SetEvent(u64),
     /// The host changed ranges of mapped memory.
     HostWrite(u64, Vec<(u64, u64)>),
+    /// The host flushed a range of mapped memory.
+    Flush(u64, (u64, u64)),
 }
 
 /// The commands and the order of a process.
@@ -115,6 +117,7 @@ pub fn build_timeline(events: &[Event]) -> Timeline<'_> {
             Event::HostWrites { memory, ranges } => {
                 builder.timeline.steps.push(Step::HostWrite(*memory, ranges.clone()));
             }
+            Event::Flush { memory, range } => builder.timeline.steps.push(Step::Flush(*memory, *range)),
             // What creates, binds or names has no place in the order.
             _ => {}
         }

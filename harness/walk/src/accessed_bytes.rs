@@ -60,6 +60,8 @@ pub struct EntryAccesses {
     pub inputs: BTreeSet<u32>,
     /// True if the module can access memory by address.
     pub has_addresses: bool,
+    /// True if push constants are used.
+    pub has_push_constants: bool,
 }
 
 /// Returns a superset of the resources that an entry point can access; `None` if there is no such entry point.
@@ -90,6 +92,7 @@ pub fn entry_accesses(module: &SpirvModule, entry: &str) -> Option<EntryAccesses
             // An operand that is a number may equal an id: the resources are a superset.
             for (index, id) in operands.iter().enumerate() {
                 let Some(variable) = module.variables.get(id) else { continue };
+                all.has_push_constants |= variable.class == GlobalClass::PushConstant;
                 if variable.class == GlobalClass::Input && is_load && index == 0 && is_unique {
                     all.inputs.extend(module.decorations_of(*id).location);
                 }

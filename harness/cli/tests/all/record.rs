@@ -78,7 +78,8 @@ fn build_host(folder: &Path, name: &str) -> Option<(PathBuf, PathBuf)> {
     let (module, host) = (compile(folder, name, "0"), folder.join("host"));
     if data(&format!("{name}.vert")).exists() {
         let fragments = ["0", "1", "2"].map(|mode| (format!("frag{mode}"), "frag", mode));
-        for (suffix, source, mode) in fragments.into_iter().chain([("vert".to_owned(), "vert", "0")]) {
+        let vertices = [("vert".to_owned(), "vert", "0"), ("vert1".to_owned(), "vert", "1")];
+        for (suffix, source, mode) in fragments.into_iter().chain(vertices) {
             let file = folder.join(format!("{name}0.spv.{suffix}"));
             compile_to(&file, &format!("{name}.{source}"), mode);
         }
@@ -175,19 +176,19 @@ fn bindings_by_offset_and_by_address_are_recorded() {
 /// `descriptors.tsv` has the kind of a descriptor, what is behind it, the mode of the shader, and the verdict that these decide.
 #[test]
 fn descriptors_of_each_kind_are_recorded_or_named() {
-    judge_programs("descriptors", "descriptor-buffer", "descriptor_buffers");
+    judge_programs("descriptors", &[("descriptor-buffer", "descriptor_buffers")]);
 }
 
 /// `order.tsv` has two commands, the order between them, and the hazards.
 #[test]
 fn missing_orders_between_commands_are_found() {
-    judge_programs("order", "queues", "families");
+    judge_programs("order", &[("queues", "families")]);
 }
 
 /// `sequences.tsv` has programs with a fault and without it, and the hazards.
 #[test]
 fn faults_between_commands_of_whole_programs_are_found() {
-    judge_programs("sequences", "queues", "families");
+    judge_programs("sequences", &[("queues", "families"), ("incoherent", "memory")]);
 }
 
 /// Returns the verdict of the first shader that is not clean, the hazards, and that something is not judged.
@@ -201,6 +202,7 @@ fn summarize(lines: &[serde_json::Value]) -> String {
             "source access",
             "destination access",
             "ownership",
+            "flush",
             "wrote",
             "a transition",
             "the contents",
@@ -215,13 +217,15 @@ fn summarize(lines: &[serde_json::Value]) -> String {
     found.join(" ")
 }
 
-/// Compares the rows of a table with the answers about the host program of the same name. Programs with `word` need a layer.
-fn judge_programs(name: &str, word: &str, layer: &'static str) {
+/// Compares the rows of a table with the answers about the host program of the same name. Programs with a word need its layer.
+fn judge_programs(name: &str, layers: &[(&'static str, &'static str)]) {
     const UNSUPPORTED: i32 = 77;
     let folder = tempfile::tempdir().unwrap();
     let Some((module, host)) = build_host(folder.path(), name) else { return };
     let table = std::fs::read_to_string(data(&format!("{name}.tsv"))).unwrap();
-    let Some(installed_layer) = Layer::build_layer(layer) else { return };
+    let build =
+        |(word, layer): &(&'static str, &'static str)| Some((*word, *layer, Layer::build_layer(layer)?));
+    let Some(layers) = layers.iter().map(build).collect::<Option<Vec<_>>>() else { return };
     let drivers = software_drivers();
     for (index, row) in table.lines().filter(|line| !line.starts_with('#')).enumerate() {
         let cells: Vec<&str> = row.split('\t').collect();
@@ -229,8 +233,11 @@ fn judge_programs(name: &str, word: &str, layer: &'static str) {
         let mut judged = 0;
         for driver in &drivers {
             let mut command = driver_program(&module, &host, driver, arguments);
-            if arguments.iter().any(|argument| argument.starts_with(word)) {
-                command.env("VK_LAYER_PATH", installed_layer.folder());
+            let is_needed = |(word, ..): &&(&str, &str, Layer)| {
+                arguments.iter().any(|argument| argument.starts_with(word))
+            };
+            if let Some((_, layer, installed)) = layers.iter().find(is_needed) {
+                command.env("VK_LAYER_PATH", installed.folder());
                 command.env("VK_INSTANCE_LAYERS", format!("VK_LAYER_LITMUS_{layer}"));
             }
             // The layer changes nothing that the program prints, if its result has an order.

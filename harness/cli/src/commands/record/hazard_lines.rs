@@ -70,7 +70,10 @@ pub fn hazard_line(
         commands: commands(hazard),
         resource: resource(hazard),
         bytes: hazard.bytes.map(|(from, to)| [from, to]),
-        missing: describe_missing(hazard, transition.is_some()),
+        missing: match (describe_missing(hazard, transition.is_some()), hazard.is_possible) {
+            (missing, false) => missing,
+            (missing, true) => format!("{missing}; unknown: {}", describe_unknown(hazard)),
+        },
         fix: match (hazard.missing, hazard.is_on_one_queue(timeline)) {
             (MissingOrder::Transition(has, needs), _) => transition_fix(has, needs, transition.is_some()),
             (MissingOrder::Contents(before), _) => {
@@ -78,6 +81,9 @@ pub fn hazard_line(
                     "in the barrier of the transition, .oldLayout = VK_IMAGE_LAYOUT_{}",
                     layout_name(before)
                 )
+            }
+            (MissingOrder::Flush, _) => {
+                "vkFlushMappedMemoryRanges for these bytes before the command is submitted".to_owned()
             }
             (_, true) => barrier_code(group, transition, process.events.iter().any(is_new)),
             (_, false) => other_queue_fix(hazard),
@@ -88,11 +94,36 @@ pub fn hazard_line(
     })
 }
 
+/// Returns what decides whether a possible hazard is one.
+fn describe_unknown(hazard: &CommandHazard) -> &'static str {
+    const FRAGMENT: u64 = 1 << 7;
+    const VERTEX_INPUT: u64 = 1 << 2 | 3 << 36;
+    const SHADERS: u64 = 0x78 | 3 << 19;
+    const TESTS: u64 = 3 << 8;
+    const COMPUTE: u64 = 1 << 11;
+    let stages = hazard.before.stage | hazard.after.stage;
+    match stages {
+        _ if stages & FRAGMENT != 0 => "which fragments the draw has, and which bytes each accesses",
+        _ if stages & SHADERS != 0 => {
+            "which bytes the draw's vertices or primitives access: inputs or contents decide"
+        }
+        _ if stages & VERTEX_INPUT != 0 => "which vertices the draw reads",
+        _ if stages & TESTS != 0 => "whether the draws write depth or stencil",
+        _ if stages & COMPUTE != 0 => {
+            "which bytes the dispatch accesses: its inputs are not recorded or not judged"
+        }
+        _ => "which bytes of the image or the region share memory",
+    }
+}
+
 fn describe_missing(hazard: &CommandHazard, is_transition: bool) -> String {
     let (before, after) = (hazard.before, hazard.after);
     match hazard.missing {
         MissingOrder::Execution if hazard.conflict == Conflict::Host => {
             "the host wrote the bytes before it waited for the command".to_owned()
+        }
+        MissingOrder::Flush => {
+            "the host wrote the bytes and did not flush them, and the memory is not coherent".to_owned()
         }
         MissingOrder::Ownership => {
             "no transfer of ownership: a release on the first queue family and an acquire on the second"

@@ -10,9 +10,9 @@ use std::time::Instant;
 use ::record::barrier_groups::group_by_barrier;
 use ::record::bindings::MemoryBindings;
 use ::record::contents::{ContentVersions, content_versions};
-use ::record::hazard::{ByteRange, ResourceBytes};
+use ::record::hazard::{ByteRange, ResourceBytes, ResourceId};
 use ::record::hazards::find_hazards;
-use ::record::journal::{Command, DispatchResource, Event, MissingInput, ProcessJournal};
+use ::record::journal::{BufferRange, Command, DispatchResource, Event, MissingInput, ProcessJournal};
 use ::record::redundancy::find_redundant_barriers;
 use ::record::timeline::{Timeline, build_timeline};
 use campaign::contained_path::path_inside;
@@ -67,9 +67,9 @@ impl CaseInputs<'_> {
             }
             _ => Some(true),
         };
-        let name = |resource: &DispatchResource| match (place(resource), resource.push) {
-            (Some((set, binding)), _) => format!("{set}.{binding}[{}]", resource.element.unwrap_or(0)),
-            (None, push) => format!("push@{}", push.unwrap_or(0)),
+        let name = |resource: &DispatchResource| match place(resource) {
+            Some((set, binding)) => format!("{set}.{binding}[{}]", resource.element.unwrap_or(0)),
+            None => resource.address_name().unwrap_or_default(),
         };
         let mut shared = Vec::new();
         for (index, one) in self.resources.iter().enumerate() {
@@ -219,7 +219,14 @@ fn judge_kind(
         }
         let Some((process, of, number)) = parse_case_name(&path) else { continue };
         let mut lacking: Vec<String> = Vec::new();
-        let mut bytes = match inputs::parse_case_file(&text, &read_file) {
+        let parsed = inputs::parse_case_file(&text, &read_file);
+        if parsed.as_ref().is_ok_and(|case| case.options.grid.is_some_and(|grid| grid.contains(&0))) {
+            let deciding = Some(BTreeSet::new());
+            let nothing = AccessedBytes { is_complete: true, deciding, ..AccessedBytes::default() };
+            answer.cases.insert((process, number), CaseAnswer { bytes: Ok(nothing), undecided: None });
+            continue;
+        }
+        let mut bytes = match parsed {
             Ok(case) => {
                 if let Some(inputs) = case_inputs.get(&(process, of, number)) {
                     lacking.extend(inputs.missing.iter().map(|input| input.what.clone()));
@@ -232,7 +239,7 @@ fn judge_kind(
         };
         let mut lines: Vec<RaceLine> =
             detector.find_races(&shader, &inputs).into_iter().map(|found| found.line).collect();
-        // Only buffers whose address is in the push constants are recorded.
+        // Buffers whose addresses the host writes after the command was recorded are not.
         let is_behind_memory =
             |finding: &FindingRecord| finding.cause.as_deref() == Some(FindingCause::NoBuffer.name());
         if lines.iter().flat_map(|line| &line.findings).any(is_behind_memory) {
@@ -298,38 +305,45 @@ struct DispatchAnswers<'a> {
     equal: BTreeMap<(u64, u64), u64>,
     /// Cases whose dispatch was executed more than once.
     repeated: BTreeSet<(u64, u64)>,
+    timeline: &'a Timeline<'a>,
     /// The first execution of each case of this process.
-    executed: BTreeMap<(u64, u64), (usize, &'a [DispatchResource])>,
+    executed: BTreeMap<(u64, u64), usize>,
     versions: ContentVersions,
 }
 
 impl DispatchAnswers<'_> {
     /// Returns true if an execution of a dispatch has the contents of a case where they decide what it accesses.
-    fn has_contents_of(
-        &self,
-        kind: u64,
-        id: CaseId,
-        answer: &CaseAnswer,
-        (index, resources): (usize, &[DispatchResource]),
-    ) -> bool {
+    fn has_contents_of(&self, kind: u64, id: CaseId, answer: &CaseAnswer, index: usize) -> bool {
         let deciding = answer.bytes.as_ref().ok().and_then(|bytes| bytes.deciding.as_ref());
         let case = self.executed.get(&(kind, id.1)).filter(|_| id.0 == self.process.process);
-        let (Some(deciding), Some((at, recorded))) = (deciding, case) else { return false };
+        let inputs = |index: usize| match self.timeline.commands.get(index)?.command {
+            Command::Dispatch { resources, indirect, .. } => Some((resources, *indirect)),
+            _ => None,
+        };
+        let both = case.and_then(|at| Some((*at, inputs(*at)?, inputs(index)?)));
+        let (Some(deciding), Some((at, (recorded, grid), (resources, own_grid)))) = (deciding, both) else {
+            return false;
+        };
+        let version = |index, resource: ResourceId| self.versions.get(&(index, resource));
+        let is_equal = |one: Option<ResourceId>, other: Option<ResourceId>| {
+            let one = one.and_then(|one| version(index, one));
+            one.is_some() && one == other.and_then(|other| version(at, other))
+        };
+        let of_buffer = |range: Option<BufferRange>| range.map(|range| ResourceId::Buffer(range.buffer));
+        if grid != own_grid || (grid.is_some() && !is_equal(of_buffer(own_grid), of_buffer(grid))) {
+            return false;
+        }
         let is_deciding = |resource: &&DispatchResource| {
             resource.set.zip(resource.binding).is_some_and(|place| deciding.contains(&place))
         };
-        let mut pairs = resources.iter().zip(*recorded).filter(|(one, _)| is_deciding(one));
+        let mut pairs = resources.iter().zip(recorded.iter()).filter(|(one, _)| is_deciding(one));
         resources.len() == recorded.len()
-            && pairs.all(|(one, other)| {
-                let version =
-                    |index, resource: &DispatchResource| self.versions.get(&(index, resource.id()?));
-                one == other && version(index, one).is_some() && version(index, one) == version(*at, other)
-            })
+            && pairs.all(|(one, other)| *one == *other && is_equal(one.id(), other.id()))
     }
 
     /// Returns the case whose answer holds for an execution of a dispatch, and true if it is its own; or why none does.
     fn case_of(&self, index: usize, command: &Command) -> Result<(&CaseAnswer, bool), &'static str> {
-        let Command::Dispatch { kind, case, variant, missing, resources, .. } = command else {
+        let Command::Dispatch { kind, case, variant, missing, indirect, .. } = command else {
             return Err("not a dispatch");
         };
         let number = self.numbers.get(&(self.process.process, *kind));
@@ -341,9 +355,9 @@ impl DispatchAnswers<'_> {
         let is_repeated = case.is_some_and(|case| self.repeated.contains(&(*kind, case)));
         if let Some(own) = equal.and_then(|case| cases.get(&(self.process.process, case))) {
             // The copy is of the first execution.
-            let is_own = !is_repeated || own.is_fixed();
+            let is_own = !is_repeated || (own.is_fixed() && indirect.is_none());
             let own_id = (self.process.process, equal.unwrap_or_default());
-            if is_own || self.has_contents_of(*kind, own_id, own, (index, resources)) {
+            if is_own || self.has_contents_of(*kind, own_id, own, index) {
                 return Ok((own, is_own));
             }
             return Err("its command buffer was executed again, and contents decide what it accesses");
@@ -357,7 +371,7 @@ impl DispatchAnswers<'_> {
             return Err("its push constants or the sizes of its resources were not recorded; try --keep");
         }
         let is_equal = |id: CaseId, answer: &CaseAnswer| {
-            answer.is_fixed() || self.has_contents_of(*kind, id, answer, (index, resources))
+            (answer.is_fixed() && indirect.is_none()) || self.has_contents_of(*kind, id, answer, index)
         };
         let shared = equal.find(|(id, answer)| is_equal(**id, answer)).map(|(_, answer)| answer);
         Ok((shared.ok_or("contents that were not recorded decide what it accesses; try --keep")?, false))
@@ -388,11 +402,9 @@ impl DispatchAnswers<'_> {
         let known =
             known.filter(|bytes| missing.is_empty() && (missing_contents.is_empty() || bytes.is_fixed()));
         if let Some(bytes) = known {
-            let access = match (place, resource.push) {
-                (Some((set, binding)), _) => {
-                    bytes.bindings.get(&(set, binding, resource.element.unwrap_or(0)))
-                }
-                (None, push) => push.and_then(|push| bytes.addresses.get(&format!("push{push}"))),
+            let access = match place {
+                Some((set, binding)) => bytes.bindings.get(&(set, binding, resource.element.unwrap_or(0))),
+                None => resource.address_name().and_then(|name| bytes.addresses.get(&name)),
             };
             let access = access.cloned().unwrap_or_default();
             // An image has 16 bytes per texel in a walk.
@@ -451,9 +463,9 @@ fn judge_commands(
         });
         let (mut first, mut repeated) = (BTreeMap::new(), BTreeSet::new());
         for (index, executed) in timeline.commands.iter().enumerate() {
-            if let Command::Dispatch { kind, case: Some(case), resources, .. } = executed.command {
-                let known = *first.entry((*kind, *case)).or_insert((index, &resources[..]));
-                repeated.extend((known.0 != index).then_some((*kind, *case)));
+            if let Command::Dispatch { kind, case: Some(case), .. } = executed.command {
+                let known = *first.entry((*kind, *case)).or_insert(index);
+                repeated.extend((known != index).then_some((*kind, *case)));
             }
         }
         let may_write = |command: &Command, resource: Option<&DispatchResource>| {
@@ -475,6 +487,7 @@ fn judge_commands(
             variants: &variants,
             equal: equal.collect(),
             repeated,
+            timeline: &timeline,
             executed: first,
             versions: content_versions(&timeline, &process.events, may_write),
         };

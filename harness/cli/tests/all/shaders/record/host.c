@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <vulkan/vulkan.h>
 
 #define CHECK(call) if ((call) != VK_SUCCESS) { fprintf(stderr, "%s\n", #call); exit(3); }
@@ -40,15 +41,19 @@ int main(int count, char **arguments) {
     uint32_t type = 0, wanted = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     while (!(needed.memoryTypeBits >> type & 1) || (memories.memoryTypes[type].propertyFlags & wanted) != wanted) type++;
     VkMemoryAllocateFlagsInfo flags = { VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO, .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT };
-    VkMemoryAllocateInfo memory_info = { VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, &flags, needed.size, type };
+    VkMemoryAllocateInfo memory_info = { VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, &flags, 2 * needed.size, type };
     VkDeviceMemory memory;
     CHECK(vkAllocateMemory(device, &memory_info, NULL, &memory));
     CHECK(vkBindBufferMemory(device, buffer, memory, 0));
+    VkBuffer grid;
+    CHECK(vkCreateBuffer(device, &buffer_info, NULL, &grid));
+    VkMemoryRequirements grid_needed;
+    vkGetBufferMemoryRequirements(device, grid, &grid_needed);
+    CHECK(vkBindBufferMemory(device, grid, memory, needed.size));
     uint32_t *contents;
     CHECK(vkMapMemory(device, memory, 0, VK_WHOLE_SIZE, 0, (void **)&contents));
     for (uint32_t i = 0; i < 1024; i++) contents[i] = i;
-    contents[0] = 3;
-    contents[1] = contents[2] = 1;
+    memcpy((char *)contents + needed.size, (uint32_t[3]){ 3, 1, 1 }, 12);
     VkBufferDeviceAddressInfo address_info = { VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, NULL, buffer };
     struct { uint64_t scale, behind; } push = { 7, vkGetBufferDeviceAddress(device, &address_info) + 3072 };
 
@@ -96,7 +101,7 @@ int main(int count, char **arguments) {
     uint32_t offsets[2] = { 256, 1024 };
     vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 2, sets, 2, offsets);
     vkCmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, &push);
-    vkCmdDispatchIndirect(commands, buffer, 0);
+    vkCmdDispatchIndirect(commands, grid, 0);
     CHECK(vkEndCommandBuffer(commands));
     VkSubmitInfo submit = { VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &commands };
     for (int i = 0; i < 2; i++) {

@@ -40,6 +40,7 @@ static VkPipeline pipelines[MODES];
 static VkImage colour, integers, depth, alias, mips;
 static VkImageView colour_view, depth_view;
 static uint32_t next_slot = BUFFERS;
+static VkPhysicalDevice physical;
 
 static VkImage create_image(VkFormat format, VkImageUsageFlags usage, uint32_t levels, uint32_t slot) {
     VkImageCreateInfo info = { VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO, .imageType = VK_IMAGE_TYPE_2D, .format = format, .extent = { 4, 4, 1 },
@@ -74,9 +75,11 @@ static VkShaderModule load_module(const char *suffix) {
     return module;
 }
 
+static const char *vertices = "0.spv.vert";
+
 static VkPipeline create_draw(VkRenderPass pass, uint32_t subpass, const char *fragments, int has_depth) {
     VkPipelineShaderStageCreateInfo stages[2] = { { VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .stage = VK_SHADER_STAGE_VERTEX_BIT, .pName = "main",
-            .module = load_module("0.spv.vert") },
+            .module = load_module(vertices) },
         { VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .stage = VK_SHADER_STAGE_FRAGMENT_BIT, .pName = "main", .module = load_module(fragments) } };
     VkPipelineVertexInputStateCreateInfo input = { VK_STRUCTURE_TYPE_PIPELINE_VERTEX_INPUT_STATE_CREATE_INFO };
     VkPipelineInputAssemblyStateCreateInfo assembly = { VK_STRUCTURE_TYPE_PIPELINE_INPUT_ASSEMBLY_STATE_CREATE_INFO, .topology = VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST };
@@ -215,6 +218,12 @@ static void begin_rendering(VkCommandBuffer commands, int has_depth) {
         .loadOp = VK_ATTACHMENT_LOAD_OP_CLEAR, .storeOp = VK_ATTACHMENT_STORE_OP_STORE };
     VkRenderingInfo info = { VK_STRUCTURE_TYPE_RENDERING_INFO, NULL, 0, { { 0, 0 }, { 4, 4 } }, 1, 0, 1, &target, has_depth ? &tested : NULL, NULL };
     vkCmdBeginRendering(commands, &info);
+}
+
+/* Flushes what the host wrote to a slot. */
+static void flush(uint32_t slot, VkDeviceSize size) {
+    VkMappedMemoryRange range = { VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE, NULL, memory, slot * SLOT, size };
+    CHECK(vkFlushMappedMemoryRanges(device, 1, &range));
 }
 
 /* The programs. */
@@ -617,6 +626,8 @@ static void secondary_commands(void) {
     submit(commands);
 }
 
+#include "more_sequences.h"
+
 static const struct { const char *name; void (*run)(void); } PROGRAMS[] = { { "mip-levels", mip_levels }, { "mip-chain", mip_chain }, { "barrier-range", barrier_range },
     { "uniform-read", uniform_read }, { "clear-stage", clear_stage }, { "semaphore-stage", semaphore_stage }, { "timeline-value", timeline_value }, { "host-write", host_write },
     { "aliased-images", aliased_images }, { "queues-image", image_ownership }, { "subpass-input", subpass_input }, { "pass-load", pass_load },
@@ -624,25 +635,26 @@ static const struct { const char *name; void (*run)(void); } PROGRAMS[] = { { "m
     { "depth-copy", depth_copy }, { "event-place", event_place }, { "split-barrier", split_barrier }, { "query-results", query_results },
     { "secondary-commands", secondary_commands }, { "aliased-transition", aliased_transition }, { "deciding-contents", deciding_contents },
     { "reused-memory", reused_memory }, { "layout-other", layout_other }, { "layout-missing", layout_missing }, { "layout-discarded", layout_discarded },
-    { "image-quarters", image_quarters }, { "second-subpass", second_subpass }, { "host-event", host_event }, { "host-signal", host_signal } };
+    { "image-quarters", image_quarters }, { "second-subpass", second_subpass }, { "host-event", host_event }, { "host-signal", host_signal }, MORE_PROGRAMS };
 
-static void create_device(int has_families) {
+static void create_device(int has_families, int is_incoherent) {
     VkApplicationInfo application = { VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_3 };
     VkInstanceCreateInfo instance_info = { VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application };
     VkInstance instance;
     CHECK(vkCreateInstance(&instance_info, NULL, &instance));
-    VkPhysicalDevice physical;
     uint32_t one = 1;
     if (vkEnumeratePhysicalDevices(instance, &one, &physical) < 0 || one == 0) exit(3);
     VkPhysicalDeviceProperties properties;
     vkGetPhysicalDeviceProperties(physical, &properties);
     if (properties.apiVersion < VK_API_VERSION_1_3) exit(UNSUPPORTED);
     VkPhysicalDeviceVulkan13Features newer = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, .synchronization2 = VK_TRUE, .dynamicRendering = VK_TRUE };
-    VkPhysicalDeviceTimelineSemaphoreFeatures timelines = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, &newer, VK_TRUE };
+    VkPhysicalDeviceSeparateDepthStencilLayoutsFeatures aspects = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SEPARATE_DEPTH_STENCIL_LAYOUTS_FEATURES, &newer, VK_TRUE };
+    VkPhysicalDeviceTimelineSemaphoreFeatures timelines = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, &aspects, VK_TRUE };
     float priority = 1;
     VkDeviceQueueCreateInfo queue_infos[2] = { { VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority },
         { VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueFamilyIndex = 1, .queueCount = 1, .pQueuePriorities = &priority } };
-    VkDeviceCreateInfo device_info = { VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &timelines, .queueCreateInfoCount = has_families ? 2 : 1, .pQueueCreateInfos = queue_infos };
+    VkPhysicalDeviceFeatures features = { .vertexPipelineStoresAndAtomics = VK_TRUE };
+    VkDeviceCreateInfo device_info = { VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &timelines, .pEnabledFeatures = &features, .queueCreateInfoCount = has_families ? 2 : 1, .pQueueCreateInfos = queue_infos };
     CHECK(vkCreateDevice(physical, &device_info, NULL, &device));
     for (uint32_t family = 0; family < (has_families ? 2u : 1u); family++) {
         vkGetDeviceQueue(device, family, 0, &queues[family]);
@@ -651,20 +663,23 @@ static void create_device(int has_families) {
     }
     VkPhysicalDeviceMemoryProperties memories;
     vkGetPhysicalDeviceMemoryProperties(physical, &memories);
-    uint32_t type = 0, wanted = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-    while ((memories.memoryTypes[type].propertyFlags & wanted) != wanted) type++;
+    uint32_t type = 0, kinds = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    uint32_t wanted = is_incoherent ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT : kinds;
+    while (type < memories.memoryTypeCount && (memories.memoryTypes[type].propertyFlags & kinds) != wanted) type++;
+    if (type == memories.memoryTypeCount) exit(UNSUPPORTED);
     VkMemoryAllocateInfo memory_info = { VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, NULL, 16 * SLOT, type };
     CHECK(vkAllocateMemory(device, &memory_info, NULL, &memory));
     CHECK(vkMapMemory(device, memory, 0, VK_WHOLE_SIZE, 0, (void **)&contents));
     for (uint32_t i = 0; i < BUFFERS; i++) {
         VkBufferCreateInfo info = { VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = BYTES, .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT
-            | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT };
+            | VK_BUFFER_USAGE_INDEX_BUFFER_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT };
         CHECK(vkCreateBuffer(device, &info, NULL, &buffers[i]));
         VkMemoryRequirements needed;
         vkGetBufferMemoryRequirements(device, buffers[i], &needed);
         CHECK(vkBindBufferMemory(device, buffers[i], memory, i * SLOT));
         for (uint32_t word = 0; word < WORDS; word++) contents[i * SLOT / 4 + word] = 100 * i + word;
     }
+    flush(0, VK_WHOLE_SIZE);
     VkImageUsageFlags drawn = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_INPUT_ATTACHMENT_BIT | VK_IMAGE_USAGE_SAMPLED_BIT;
     colour = create_image(VK_FORMAT_R8G8B8A8_UNORM, drawn, 1, 0);
     mips = create_image(VK_FORMAT_R8G8B8A8_UNORM, drawn, 3, 0);
@@ -681,7 +696,7 @@ static void create_descriptors(void) {
     VkDescriptorSetLayoutBinding bindings[6];
     VkDescriptorPoolSize sizes[6];
     for (uint32_t i = 0; i < 6; i++) {
-        bindings[i] = (VkDescriptorSetLayoutBinding){ i, TYPES[i], 1, i == 5 ? VK_SHADER_STAGE_FRAGMENT_BIT : VK_SHADER_STAGE_COMPUTE_BIT, NULL };
+        bindings[i] = (VkDescriptorSetLayoutBinding){ i, TYPES[i], 1, i == 5 ? VK_SHADER_STAGE_FRAGMENT_BIT : VK_SHADER_STAGE_COMPUTE_BIT | VK_SHADER_STAGE_VERTEX_BIT, NULL };
         sizes[i] = (VkDescriptorPoolSize){ TYPES[i], 1 };
     }
     VkDescriptorSetLayoutCreateInfo layout_info = { VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = 6, .pBindings = bindings };
@@ -717,7 +732,7 @@ int main(int count, char **arguments) {
     if (count != 4) return 3;
     first_module = arguments[1];
     is_wrong = strcmp(arguments[3], "wrong") == 0;
-    create_device(strncmp(arguments[2], "queues", 6) == 0);
+    create_device(strncmp(arguments[2], "queues", 6) == 0, strncmp(arguments[2], "incoherent", 10) == 0);
     create_descriptors();
     for (size_t i = 0; i < sizeof PROGRAMS / sizeof *PROGRAMS; i++)
         if (strcmp(PROGRAMS[i].name, arguments[2]) == 0) {

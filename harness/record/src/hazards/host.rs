@@ -1,0 +1,94 @@
+//! Writes of the host to mapped memory: those that race with commands, and those that it did not flush.
+
+use super::HazardSearch;
+use crate::hazard::{
+    AccessSide, ByteRange, CommandHazard, Conflict, MissingOrder, ResourceBytes, ResourceId,
+};
+use crate::journal::{Command, DispatchResource};
+use crate::scopes::{Access, Location, PriorAccess, access, stage};
+
+impl<F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearch<'_, F> {
+    /// Reports changed bytes that a command reads which may still run, and that no such command writes.
+    pub(super) fn check_host_writes(&mut self, memory: u64, ranges: &[ByteRange]) {
+        self.replace_owned(Location::Memory(memory), ranges);
+        let at = self.by_location.get(&Location::Memory(memory)).cloned().unwrap_or_default();
+        let started = at.iter().filter_map(|index| self.priors.get(index));
+        let started = started.filter(|prior| !prior.is_held && !prior.has_ended);
+        let all: Vec<Access> = started.map(|prior| prior.access).collect();
+        let overlap = |access: &Access, range: &ByteRange| {
+            let (from, to) = access.bytes();
+            (from.max(range.0) < to.min(range.1)).then(|| (from.max(range.0), to.min(range.1)))
+        };
+        for range in if self.has_unknown_accesses { &[] } else { ranges } {
+            let may_be_written = all.iter().any(|access| access.is_write && overlap(access, range).is_some());
+            if !may_be_written && self.bindings.is_incoherent(memory) {
+                self.unflushed.entry(memory).or_default().push(*range);
+            }
+            for access in all.iter().filter(|access| !may_be_written && !access.is_possible) {
+                let Some((from, to)) = overlap(access, range) else { continue };
+                self.report(CommandHazard {
+                    conflict: Conflict::Host,
+                    first: access.command,
+                    second: None,
+                    before: access.kind,
+                    after: AccessSide { stage: stage::HOST, access: access::HOST_WRITE },
+                    resource: access.resource,
+                    bytes: Some((from - access.base, to - access.base)),
+                    missing: MissingOrder::Execution,
+                    is_possible: false,
+                    count: 1,
+                });
+            }
+        }
+    }
+
+    /// Forgets the queue families that own what the host overwrites. Bytes that it does not change may be among those that it wrote.
+    fn replace_owned(&mut self, location: Location, ranges: &[ByteRange]) {
+        let at = self.by_location.get(&location).into_iter().flatten();
+        let is_replaced = |index: &&usize| {
+            self.priors.get(index).is_some_and(|PriorAccess { access, has_ended, .. }| {
+                let (start, end) = access.bytes();
+                *has_ended && ranges.iter().any(|range| range.0 < end && start < range.1)
+            })
+        };
+        let replaced: Vec<usize> = at.filter(is_replaced).copied().collect();
+        self.remove_accesses(&replaced);
+    }
+
+    /// Removes flushed bytes from those that commands may not see.
+    pub(super) fn mark_flushed(&mut self, memory: u64, (from, to): ByteRange) {
+        let Some(all) = self.unflushed.get_mut(&memory) else { return };
+        let rest = |range: ByteRange| [(range.0, range.1.min(from)), (range.0.max(to), range.1)];
+        *all = std::mem::take(all).into_iter().flat_map(rest).filter(|range| range.0 < range.1).collect();
+    }
+
+    /// Reports a read of bytes that the host wrote and did not flush; a write replaces them.
+    pub(super) fn check_flush(&mut self, later: &Access) {
+        let Location::Memory(memory) = later.location else { return };
+        let (start, end) = later.bytes();
+        let overlaps = |range: &&ByteRange| range.0 < end && start < range.1;
+        let Some(range) = self.unflushed.get(&memory).and_then(|all| all.iter().find(overlaps)).copied()
+        else {
+            return;
+        };
+        if later.is_write {
+            if !later.is_possible {
+                self.mark_flushed(memory, (start, end));
+            }
+            return;
+        }
+        let is_buffer = matches!(later.resource, ResourceId::Buffer(_));
+        self.report(CommandHazard {
+            conflict: Conflict::Host,
+            first: later.command,
+            second: None,
+            before: later.kind,
+            after: AccessSide { stage: stage::HOST, access: access::HOST_WRITE },
+            resource: later.resource,
+            bytes: is_buffer.then(|| (range.0.max(start) - later.base, range.1.min(end) - later.base)),
+            missing: MissingOrder::Flush,
+            is_possible: later.is_possible,
+            count: 1,
+        });
+    }
+}
