@@ -307,6 +307,15 @@ typedef struct UnmapInfo {
     uint64_t memory;
 } UnmapInfo;
 
+/* VkHostImageLayoutTransitionInfo. */
+typedef struct HostTransition {
+    int32_t type;
+    const void *next;
+    uint64_t image;
+    int32_t from_layout, to_layout;
+    SubresourceRange range;
+} HostTransition;
+
 typedef struct MappedRange {
     int32_t type;
     const void *next;
@@ -459,7 +468,7 @@ typedef struct SubpassInfo {
 
 typedef struct SubpassInfo2 {
     int32_t type;
-    const void *next;
+    const Header *next;
     uint32_t flags;
     int32_t point;
     uint32_t view_mask, input_count;
@@ -469,6 +478,20 @@ typedef struct SubpassInfo2 {
     uint32_t preserved_count;
     const void *preserved;
 } SubpassInfo2;
+
+typedef struct DepthResolve {
+    int32_t type;
+    const Header *next;
+    uint32_t depth_mode, stencil_mode;
+    const void *attachment;
+} DepthResolve;
+
+typedef struct ShadingRate {
+    int32_t type;
+    const Header *next;
+    const void *attachment;
+    uint32_t size[2];
+} ShadingRate;
 
 typedef struct SubpassDependency {
     uint32_t from, to, from_stages, to_stages, from_accesses, to_accesses, flags;

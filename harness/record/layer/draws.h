@@ -53,6 +53,11 @@ static void record_subpass(Layouts *layouts, uint32_t attachment_count, const vo
     record_layouts(layouts, attachment_count, subpass.colours, subpass.colour_count, is_second);
     record_layouts(layouts, attachment_count, subpass.resolves, subpass.colour_count, is_second);
     record_layouts(layouts, attachment_count, subpass.depth, 1, is_second);
+    enum { DEPTH_RESOLVE = 1000199001, SHADING_RATE = 1000226000 };
+    for (const Header *at = is_second ? second->next : NULL; at; at = at->next) {
+        if (at->type == DEPTH_RESOLVE) record_layouts(layouts, attachment_count, ((const DepthResolve *)at)->attachment, 1, true);
+        if (at->type == SHADING_RATE) record_layouts(layouts, attachment_count, ((const ShadingRate *)at)->attachment, 1, true);
+    }
 }
 
 /* `stride` and `offset` are those of the elements that both versions of the structure share. */
@@ -285,14 +290,20 @@ static void add_rendering_attachment(Text *text, const RenderingAttachment *at, 
     if (at->resolve_mode && at->resolve_view) add_attachment(text, at->resolve_view, (AttachmentUse){ aspect, at->resolve_layout, LOAD_NONE, 0 }, area);
 }
 
+static void add_rendering(Commands *commands, const char *what, const RenderingInfo *info) {
+    begin_command(commands, what, "");
+    for (uint32_t i = 0; i < info->count; i++) add_rendering_attachment(&commands->list, &info->colours[i], 0, &info->area);
+    add_rendering_attachment(&commands->list, info->depth, DEPTH_ASPECT, &info->area);
+    add_rendering_attachment(&commands->list, info->stencil, STENCIL_ASPECT, &info->area);
+    end_command(commands);
+}
+
+/* A resumed part of a render pass has the load and store operations of the first part. */
+enum { RESUMING = 4 };
 #define RENDERING(name) \
     static void layer_##name(Handle handle, const RenderingInfo *info) { \
         CALL_NEXT(handle, void, name, (Handle, const RenderingInfo *))(handle, info); \
-        WITH_COMMANDS(begin_command(commands, #name, ""); \
-                      for (uint32_t i = 0; i < info->count; i++) add_rendering_attachment(&commands->list, &info->colours[i], 0, &info->area); \
-                      add_rendering_attachment(&commands->list, info->depth, DEPTH_ASPECT, &info->area); \
-                      add_rendering_attachment(&commands->list, info->stencil, STENCIL_ASPECT, &info->area); \
-                      end_command(commands);); \
+        WITH_COMMANDS(if (!(info->flags & RESUMING)) add_rendering(commands, #name, info);); \
     }
 RENDERING(vkCmdBeginRendering)
 RENDERING(vkCmdBeginRenderingKHR)

@@ -214,6 +214,8 @@ static Result layer_vkQueueBindSparse(Handle queue, uint32_t count, const BindSp
 
 /* A presentation is a submission that reads images. Its signal of an acquired image orders all that follows. */
 static Result layer_vkQueuePresentKHR(Handle queue, const PresentInfo *info) {
+    /* A stage that the reader names. */
+    static const uint64_t PRESENTATION = 1ull << 63;
     enum { STAGE_ANY = 0x10000, READ_MEMORY = 0x8000 };
     static const SubresourceRange ALL = { 1, 0, 1, 0, ~0u };
     LOCK;
@@ -222,7 +224,7 @@ static Result layer_vkQueuePresentKHR(Handle queue, const PresentInfo *info) {
     for (uint32_t i = 0; i < info->count; i++) {
         const Swapchain *swapchain = find_object(SWAPCHAINS, info->swapchains[i]);
         if (swapchain && info->indices[i] < swapchain->count)
-            add_image_access(&list, swapchain->images[info->indices[i]], ALL, PRESENT_LAYOUT, NULL, STAGE_ANY, READ_MEMORY, 0);
+            add_image_access(&list, swapchain->images[info->indices[i]], ALL, PRESENT_LAYOUT, NULL, PRESENTATION, READ_MEMORY, 0);
     }
     append(&list, "]}");
     uint64_t id = write_commands(&list, NULL, 0);

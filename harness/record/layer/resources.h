@@ -204,6 +204,19 @@ static void record_image_binding(Handle device, uint64_t handle, uint64_t memory
 RECORD_BINDINGS(vkBindBufferMemory2, vkBindBufferMemory, record_buffer_binding)
 RECORD_BINDINGS(vkBindImageMemory2, vkBindImageMemory, record_image_binding)
 
+#define HOST_TRANSITION(name) \
+    static Result layer_##name(Handle device, uint32_t count, const HostTransition *all) { \
+        Result result = CALL_NEXT(device, Result, name, (Handle, uint32_t, const HostTransition *))(device, count, all); \
+        LOCK; \
+        for (uint32_t i = 0; result == SUCCESS && i < count; i++) \
+            WRITE_EVENT("{\"event\":\"host-layout\",\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"aspects\":%u,\"layout\":%d}", image_id(all[i].image), \
+                        all[i].range.level, all[i].range.levels, all[i].range.layer, all[i].range.layers, all[i].range.aspect, all[i].to_layout); \
+        UNLOCK; \
+        return result; \
+    }
+HOST_TRANSITION(vkTransitionImageLayout)
+HOST_TRANSITION(vkTransitionImageLayoutEXT)
+
 /* Mapped memory. */
 
 static void record_mapping(Handle device, uint64_t memory, uint64_t offset, uint64_t size, void *pointer) {
@@ -373,7 +386,7 @@ RECORD_CREATION(vkCreateBufferView, BUFFER_VIEWS, BufferViewInfo)
 
 #define RESOURCE_FUNCTIONS \
     LAYER_FUNCTION(vkAllocateMemory) LAYER_FUNCTION(vkFreeMemory) LAYER_FUNCTION(vkMapMemory) LAYER_FUNCTION(vkMapMemory2) LAYER_FUNCTION(vkMapMemory2KHR) LAYER_FUNCTION(vkUnmapMemory) LAYER_FUNCTION(vkUnmapMemory2) LAYER_FUNCTION(vkUnmapMemory2KHR) \
-    LAYER_FUNCTION(vkFlushMappedMemoryRanges) LAYER_FUNCTION(vkInvalidateMappedMemoryRanges) \
+    LAYER_FUNCTION(vkTransitionImageLayout) LAYER_FUNCTION(vkTransitionImageLayoutEXT) LAYER_FUNCTION(vkFlushMappedMemoryRanges) LAYER_FUNCTION(vkInvalidateMappedMemoryRanges) \
     LAYER_FUNCTION(vkCreateBuffer) LAYER_FUNCTION(vkDestroyBuffer) LAYER_FUNCTION(vkGetBufferDeviceAddress) \
     LAYER_FUNCTION(vkGetBufferDeviceAddressKHR) LAYER_FUNCTION(vkGetBufferDeviceAddressEXT) LAYER_FUNCTION(vkCreateImage) \
     LAYER_FUNCTION(vkDestroyImage) LAYER_FUNCTION(vkCreateSwapchainKHR) LAYER_FUNCTION(vkGetSwapchainImagesKHR) \

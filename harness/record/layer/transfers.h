@@ -138,7 +138,7 @@ static void layer_vkCmdCopyQueryPoolResults(Handle handle, uint64_t pool, uint32
                                             uint64_t stride, uint32_t flags) {
     CALL_NEXT(handle, void, vkCmdCopyQueryPoolResults, (Handle, uint64_t, uint32_t, uint32_t, uint64_t, uint64_t, uint64_t, uint32_t))(
         handle, pool, first, count, to, offset, stride, flags);
-    add_buffer_command(handle, "vkCmdCopyQueryPoolResults", SYNC_COPY, 0, to, 1, &(BufferRegion){ 0, offset, (count - 1) * stride + (flags & 1 ? 8 : 4) }, 0);
+    add_buffer_command(handle, "vkCmdCopyQueryPoolResults", SYNC_COPY, 0, to, 1, &(BufferRegion){ 0, offset, (count - 1) * stride + (flags & 1 ? 8 : 4) * (flags & 4 ? 2 : 1) }, 0);
 }
 
 /* Bytes of a buffer that a copy between a buffer and an image accesses. Returns false if they are a part of the range. */

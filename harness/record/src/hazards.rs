@@ -21,7 +21,7 @@ use crate::hazard::{
     AccessSide, ByteRange, CommandHazard, Conflict, MissingOrder, ResourceBytes, ResourceId,
 };
 use crate::journal::{Command, DispatchResource, Event, RecordedAccess, SemaphoreUse, SyncScope};
-use crate::layouts::{ImageLayouts, LayoutError, PartId, UNDEFINED};
+use crate::layouts::{ImageLayouts, LayoutError, PartId, UNDEFINED, UNKNOWN};
 use crate::scopes::{
     Access, ImagePart, Location, PriorAccess, access, expand_accesses, expand_stages, second_scope_stages,
     stage,
@@ -216,6 +216,11 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             }
             Step::HostWrite(memory, ranges) => self.check_host_writes(*memory, ranges),
             Step::Flush(memory, range) => self.mark_flushed(*memory, *range),
+            Step::HostLayout(image, range, aspects, layout) => {
+                for part in self.bindings.parts_of(*image, *range, *aspects) {
+                    self.layouts.iter_mut().for_each(|all| all.set(self.bindings, (*image, part), *layout));
+                }
+            }
         }
     }
 
@@ -540,7 +545,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             let (part, bindings) = ((image, *part), self.bindings);
             let Some(known) = &mut self.layouts else { return };
             if is_foreign {
-                known.forget(bindings, part);
+                known.set(bindings, part, UNKNOWN);
             }
             let error = known.change(bindings, part, barrier.command, layouts);
             self.report_layout(barrier.command, image, error, false);

@@ -63,6 +63,17 @@ pub enum Event {
         /// The first byte, and the one after the last.
         range: ByteRange,
     },
+    /// The host changed the layout of an image.
+    HostLayout {
+        /// Id of the image.
+        image: u64,
+        /// First level, levels, first layer, layers.
+        range: [u32; 4],
+        /// `VkImageAspectFlags`.
+        aspects: u32,
+        /// The `VkImageLayout` that it has now.
+        layout: i32,
+    },
     /// The program created a buffer.
     Buffer {
         /// Id of the buffer.

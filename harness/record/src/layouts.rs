@@ -10,7 +10,7 @@ use crate::hazard::MissingOrder;
 use crate::scopes::ImagePart;
 
 /// The layout of an image that is not known.
-const UNKNOWN: i32 = -1;
+pub(crate) const UNKNOWN: i32 = -1;
 
 // Values of `VkImageLayout`.
 pub(crate) const UNDEFINED: i32 = 0;
@@ -109,9 +109,9 @@ impl ImageLayouts {
         error
     }
 
-    /// Forgets the layout of a part.
-    pub fn forget(&mut self, bindings: &MemoryBindings, part: PartId) {
-        self.state(bindings, part).layout = UNKNOWN;
+    /// Sets the layout of a part that another API or the host has changed.
+    pub fn set(&mut self, bindings: &MemoryBindings, part: PartId, layout: i32) {
+        self.state(bindings, part).layout = layout;
     }
 
     /// Adds an access in a layout. Returns what is missing for it.

@@ -19,6 +19,8 @@ pub(crate) mod stage {
     pub const HOST: u64 = 1 << 14;
     pub const ALL_GRAPHICS: u64 = 1 << 15;
     pub const ALL: u64 = 1 << 16;
+    /// A presentation, which a semaphore orders and a barrier does not: no bit of Vulkan.
+    pub const PRESENTATION: u64 = 1 << 63;
     /// Copy, resolve, blit and clear.
     pub const TRANSFERS: u64 = 0xf << 32;
     /// Index and attribute input.
@@ -151,7 +153,7 @@ pub(crate) fn second_scope_stages(mask: u64) -> u64 {
     let first = stage::GRAPHICS.iter().position(|stage| all & stage != 0);
     let later = stage::GRAPHICS.iter().skip(first.unwrap_or(usize::MAX)).fold(0, |all, stage| all | stage);
     let compute = if all & stage::DRAW_INDIRECT != 0 { stage::COMPUTE } else { 0 };
-    all | later | compute
+    (all | later | compute) & !stage::PRESENTATION
 }
 
 /// Adds the accesses that a combined access stands for.
@@ -216,7 +218,8 @@ impl PriorAccess {
     /// The second access scope has every access, whatever the stages ("Semaphore Waiting").
     pub fn add_wait(&mut self, queue: u64, stages: u64) {
         self.is_available |= self.access.is_write;
-        *self.ordered.entry(queue).or_default() |= second_scope_stages(stages);
+        let presentation = if stages & stage::ALL != 0 { stage::PRESENTATION } else { 0 };
+        *self.ordered.entry(queue).or_default() |= second_scope_stages(stages) | presentation;
         self.visible.push((queue, !0, !0));
     }
 

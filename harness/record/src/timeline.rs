@@ -43,6 +43,8 @@ pub enum Step {
     SetEvent(u64),
     /// The host changed ranges of mapped memory.
     HostWrite(u64, Vec<(u64, u64)>),
+    /// The host changed the layout of parts of an image: their range and aspects.
+    HostLayout(u64, [u32; 4], u32, i32),
     /// The host flushed a range of mapped memory.
     Flush(u64, (u64, u64)),
 }
@@ -116,6 +118,9 @@ pub fn build_timeline(events: &[Event]) -> Timeline<'_> {
             }
             Event::HostWrites { memory, ranges } => {
                 builder.timeline.steps.push(Step::HostWrite(*memory, ranges.clone()));
+            }
+            Event::HostLayout { image, range, aspects, layout } => {
+                builder.timeline.steps.push(Step::HostLayout(*image, *range, *aspects, *layout));
             }
             Event::Flush { memory, range } => builder.timeline.steps.push(Step::Flush(*memory, *range)),
             // What creates, binds or names has no place in the order.

@@ -11,6 +11,9 @@ use results::wire::{
 
 use super::inventory::CommandNames;
 
+/// The stage of presentations in recordings.
+const PRESENTATION: u64 = 1 << 63;
+
 /// Converts a redundant barrier of a process.
 pub fn redundant_line(
     process: u32,
@@ -85,6 +88,9 @@ pub fn hazard_line(
             (MissingOrder::Flush, _) => {
                 "vkFlushMappedMemoryRanges for these bytes before the command is submitted".to_owned()
             }
+            (_, true) if hazard.after.stage == PRESENTATION => {
+                "a semaphore that the last submission signals and the presentation waits for".to_owned()
+            }
             (_, true) => barrier_code(group, transition, process.events.iter().any(is_new)),
             (_, false) => other_queue_fix(hazard),
         },
@@ -132,6 +138,7 @@ fn describe_missing(hazard: &CommandHazard, is_transition: bool) -> String {
         MissingOrder::Execution => {
             let stage = |stage: u64, is_transition: bool| match (stage, is_transition) {
                 (0, _) | (_, true) => "the layout transition".to_owned(),
+                (PRESENTATION, _) => "the presentation, which a semaphore orders".to_owned(),
                 (stage, false) => stage_names(stage),
             };
             format!(

@@ -484,6 +484,50 @@ static void vertex_stores(void) {
     submit(commands);
 }
 
+/* A render pass in two command buffers; in the wrong form, two render passes. */
+static void rendering_resumed(void) {
+    VkRenderingAttachmentInfo target = { VK_STRUCTURE_TYPE_RENDERING_ATTACHMENT_INFO, .imageView = colour_view, .imageLayout = GENERAL,
+        .loadOp = VK_ATTACHMENT_LOAD_OP_LOAD, .storeOp = VK_ATTACHMENT_STORE_OP_STORE };
+    VkRenderingInfo info = { VK_STRUCTURE_TYPE_RENDERING_INFO, NULL, 0, { { 0, 0 }, { 4, 4 } }, 1, 0, 1, &target, NULL, NULL };
+    VkCommandBuffer commands[2] = { begin(0), begin(0) };
+    prepare(commands[0], colour, COLOUR, 1);
+    for (int i = 0; i < 2; i++) {
+        if (!is_wrong) info.flags = i ? VK_RENDERING_RESUMING_BIT : VK_RENDERING_SUSPENDING_BIT;
+        vkCmdBeginRendering(commands[i], &info);
+        vkCmdEndRendering(commands[i]);
+        CHECK(vkEndCommandBuffer(commands[i]));
+    }
+    VkSubmitInfo submission = { VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 2, .pCommandBuffers = commands };
+    CHECK(vkQueueSubmit(queues[0], 1, &submission, VK_NULL_HANDLE));
+}
+
+/* The presentation of an image waits for its last command, or does not. */
+static void present_image(void) {
+    VkHeadlessSurfaceCreateInfoEXT surface_info = { VK_STRUCTURE_TYPE_HEADLESS_SURFACE_CREATE_INFO_EXT };
+    PFN_vkCreateHeadlessSurfaceEXT create_surface = (PFN_vkCreateHeadlessSurfaceEXT)vkGetInstanceProcAddr(instance, "vkCreateHeadlessSurfaceEXT");
+    VkSurfaceKHR surface;
+    CHECK(create_surface(instance, &surface_info, NULL, &surface));
+    VkSwapchainCreateInfoKHR info = { VK_STRUCTURE_TYPE_SWAPCHAIN_CREATE_INFO_KHR, .surface = surface, .minImageCount = 2, .imageFormat = VK_FORMAT_B8G8R8A8_UNORM,
+        .imageExtent = { 4, 4 }, .imageArrayLayers = 1, .imageUsage = VK_IMAGE_USAGE_TRANSFER_DST_BIT, .preTransform = VK_SURFACE_TRANSFORM_IDENTITY_BIT_KHR,
+        .compositeAlpha = VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR, .presentMode = VK_PRESENT_MODE_FIFO_KHR };
+    VkBool32 is_supported;
+    CHECK(vkGetPhysicalDeviceSurfaceSupportKHR(physical, 0, surface, &is_supported));
+    VkSwapchainKHR swapchain;
+    CHECK(vkCreateSwapchainKHR(device, &info, NULL, &swapchain));
+    VkImage images[8];
+    uint32_t count = 8, index;
+    CHECK(vkGetSwapchainImagesKHR(device, swapchain, &count, images));
+    VkSemaphore acquired = create_semaphore(VK_SEMAPHORE_TYPE_BINARY), drawn = create_semaphore(VK_SEMAPHORE_TYPE_BINARY);
+    CHECK(vkAcquireNextImageKHR(device, swapchain, UINT64_MAX, acquired, VK_NULL_HANDLE, &index));
+    VkCommandBuffer commands = begin(0);
+    transition(commands, images[index], COLOUR, scopes(CLEAR, 0, CLEAR, TO), VK_IMAGE_LAYOUT_UNDEFINED, GENERAL, 0, 1);
+    clear_colour(commands, images[index]);
+    transition(commands, images[index], COLOUR, scopes(CLEAR, TO, ANYTHING, 0), GENERAL, VK_IMAGE_LAYOUT_PRESENT_SRC_KHR, 0, 1);
+    submit_to(0, commands, acquired, 0, CLEAR, drawn, 0, VK_NULL_HANDLE);
+    VkPresentInfoKHR present = { VK_STRUCTURE_TYPE_PRESENT_INFO_KHR, NULL, is_wrong ? 0 : 1, &drawn, 1, &swapchain, &index, NULL };
+    CHECK(vkQueuePresentKHR(queues[0], &present));
+}
+
 /* Two buffers have the same memory. */
 static void aliased_buffers(void) {
     VkBufferCreateInfo info = { VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = BYTES, .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT };
@@ -510,4 +554,4 @@ static void aliased_buffers(void) {
     { "drawn-layers", drawn_layers }, { "resolved-image", resolved_image }, { "copied-image", copied_image }, { "indirect-dispatch", indirect_dispatch }, \
     { "copied-indices", copied_indices }, { "filled-parts", filled_parts }, { "bottom-of-pipe", bottom_of_pipe }, { "barrier-chain", barrier_chain }, \
     { "old-buffer-barrier", old_buffer_barrier }, { "executed-twice", executed_twice }, { "secondary-twice", secondary_twice }, \
-    { "polled-fence", polled_fence }, { "other-timeline", other_timeline }, { "aliased-buffers", aliased_buffers }, { "vertex-stores", vertex_stores }
+    { "polled-fence", polled_fence }, { "other-timeline", other_timeline }, { "aliased-buffers", aliased_buffers }, { "vertex-stores", vertex_stores }, { "rendering-resumed", rendering_resumed }, { "present-image", present_image }

@@ -40,6 +40,7 @@ static VkPipeline pipelines[MODES];
 static VkImage colour, integers, depth, alias, mips;
 static VkImageView colour_view, depth_view;
 static uint32_t next_slot = BUFFERS;
+static VkInstance instance;
 static VkPhysicalDevice physical;
 
 static VkImage create_image(VkFormat format, VkImageUsageFlags usage, uint32_t levels, uint32_t slot) {
@@ -637,11 +638,11 @@ static const struct { const char *name; void (*run)(void); } PROGRAMS[] = { { "m
     { "reused-memory", reused_memory }, { "layout-other", layout_other }, { "layout-missing", layout_missing }, { "layout-discarded", layout_discarded },
     { "image-quarters", image_quarters }, { "second-subpass", second_subpass }, { "host-event", host_event }, { "host-signal", host_signal }, MORE_PROGRAMS };
 
-static void create_device(int has_families, int is_incoherent) {
+static void create_device(int has_families, int is_incoherent, int has_surface) {
     VkApplicationInfo application = { VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_3 };
-    VkInstanceCreateInfo instance_info = { VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application };
-    VkInstance instance;
-    CHECK(vkCreateInstance(&instance_info, NULL, &instance));
+    VkInstanceCreateInfo instance_info = { VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application,
+        .enabledExtensionCount = has_surface ? 2 : 0, .ppEnabledExtensionNames = (const char *[]){ "VK_KHR_surface", "VK_EXT_headless_surface" } };
+    if (vkCreateInstance(&instance_info, NULL, &instance) != VK_SUCCESS) exit(UNSUPPORTED);
     uint32_t one = 1;
     if (vkEnumeratePhysicalDevices(instance, &one, &physical) < 0 || one == 0) exit(3);
     VkPhysicalDeviceProperties properties;
@@ -654,7 +655,8 @@ static void create_device(int has_families, int is_incoherent) {
     VkDeviceQueueCreateInfo queue_infos[2] = { { VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority },
         { VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueFamilyIndex = 1, .queueCount = 1, .pQueuePriorities = &priority } };
     VkPhysicalDeviceFeatures features = { .vertexPipelineStoresAndAtomics = VK_TRUE };
-    VkDeviceCreateInfo device_info = { VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &timelines, .pEnabledFeatures = &features, .queueCreateInfoCount = has_families ? 2 : 1, .pQueueCreateInfos = queue_infos };
+    VkDeviceCreateInfo device_info = { VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &timelines, .pEnabledFeatures = &features, .queueCreateInfoCount = has_families ? 2 : 1, .pQueueCreateInfos = queue_infos,
+        .enabledExtensionCount = has_surface ? 1 : 0, .ppEnabledExtensionNames = (const char *[]){ "VK_KHR_swapchain" } };
     CHECK(vkCreateDevice(physical, &device_info, NULL, &device));
     for (uint32_t family = 0; family < (has_families ? 2u : 1u); family++) {
         vkGetDeviceQueue(device, family, 0, &queues[family]);
@@ -732,7 +734,8 @@ int main(int count, char **arguments) {
     if (count != 4) return 3;
     first_module = arguments[1];
     is_wrong = strcmp(arguments[3], "wrong") == 0;
-    create_device(strncmp(arguments[2], "queues", 6) == 0, strncmp(arguments[2], "incoherent", 10) == 0);
+    create_device(strncmp(arguments[2], "queues", 6) == 0, strncmp(arguments[2], "incoherent", 10) == 0,
+                  strncmp(arguments[2], "present", 7) == 0);
     create_descriptors();
     for (size_t i = 0; i < sizeof PROGRAMS / sizeof *PROGRAMS; i++)
         if (strcmp(PROGRAMS[i].name, arguments[2]) == 0) {
