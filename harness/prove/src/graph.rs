@@ -172,10 +172,10 @@ impl<'m> Graph<'m> {
             let frame = self.frames.len();
             let Some(code) = module.functions.get(&function).filter(|function| !function.code.is_empty())
             else {
-                return Err(Unproved::new(UnprovedReason::MissingFunction));
+                return Err(self.before_call(UnprovedReason::MissingFunction, caller));
             };
             if frame >= MAX_FRAMES {
-                return Err(Unproved::new(UnprovedReason::TooLarge));
+                return Err(self.before_call(UnprovedReason::TooLarge, caller));
             }
             self.frames.push(Frame {
                 function: code,
@@ -195,6 +195,11 @@ impl<'m> Graph<'m> {
             self.add_blocks(module, frame, continuation, open)?;
         }
         Ok(())
+    }
+
+    /// Returns a reason at the last instruction before a call.
+    fn before_call(&self, reason: UnprovedReason, call: Option<(usize, &[u32], usize)>) -> Unproved {
+        Unproved::at(reason, call.and_then(|(_, _, node)| self.code(node).last()))
     }
 
     fn add_blocks(
@@ -250,7 +255,7 @@ impl<'m> Graph<'m> {
                 _ => {}
             }
             if self.nodes.len() > MAX_NODES {
-                return Err(Unproved::new(UnprovedReason::TooLarge));
+                return Err(Unproved::at(UnprovedReason::TooLarge, Some(instruction)));
             }
         }
         for (node, instruction) in branches {
@@ -317,7 +322,8 @@ impl<'m> Graph<'m> {
                     continue;
                 }
                 if !self.dominates(*target, node) {
-                    return Err(Unproved::new(UnprovedReason::IrreducibleControlFlow));
+                    let branch = self.code(node).last();
+                    return Err(Unproved::at(UnprovedReason::IrreducibleControlFlow, branch));
                 }
                 let body = bodies.entry(*target).or_insert_with(|| BTreeSet::from([*target]));
                 let mut open = vec![node];

@@ -129,7 +129,10 @@ fn attempt<'m>(
             report.is_proved = true;
             return Ok(());
         }
-        _ => return Err(Unproved::new(UnprovedReason::Stage)),
+        _ => {
+            let code = module.functions.get(&entry.function).map(|function| &function.code);
+            return Err(Unproved::at(UnprovedReason::Stage, code.and_then(|code| code.first())));
+        }
     }
     let specialized = Specialized::new(module, &options.specialization, &HashMap::new(), None)
         .map_err(|problem| malformed(problem.to_string()))?;

@@ -1,6 +1,6 @@
 //! Reasons why there is no proof, with the place of each.
 
-use spirv_reader::SourcePosition;
+use spirv_reader::{SourcePosition, SpirvInstruction};
 use thiserror::Error;
 
 /// A reason why a kernel is not proved.
@@ -56,5 +56,11 @@ pub struct Unproved {
 impl Unproved {
     pub fn new(reason: UnprovedReason) -> Unproved {
         Unproved { reason, line: 0, place: SourcePosition::Module }
+    }
+
+    /// Returns a reason at an instruction, if it is known.
+    pub(crate) fn at(reason: UnprovedReason, instruction: Option<&SpirvInstruction>) -> Unproved {
+        let (line, place) = instruction.map_or((0, SourcePosition::Module), |one| (one.line, one.place));
+        Unproved { reason, line, place }
     }
 }
