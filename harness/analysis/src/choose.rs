@@ -594,7 +594,6 @@ fn search_inputs(
         has_atomic_pointees: has_atomic_pointees(module, function),
         invocation_counts: sizes,
         workgroup_size: u64::from(launch.local_size.iter().product::<u32>()),
-        local_size: launch.local_size,
         synchronizes,
         is_single: !stage.has_workgroups(),
         trials: Vec::new(),

@@ -2,17 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use super::search::{Candidate, InputSearch, set_scalar};
+use super::search::{Candidate, InputSearch, MAX_TRIAL_STEPS};
 use super::{RaceOfValues, is_declared};
 use entry_point::FindingKind;
 use entry_point::input_place::{AssumedInput, InputKind, InputPlace};
-use spirv_reader::{SpirvConstant, SpirvModule};
+use rspirv::spirv::StorageClass;
+use spirv_reader::{GlobalVariable, SpirvConstant, SpirvModule, SpirvType};
 use walk::{FindingKey, GridFinding};
 
 /// Upper bound on the numbers that are changed one at a time.
 const MAX_BOUNDS: usize = 4;
 /// Upper bound on the steps of a second walk.
 const MAX_RETRY_STEPS: u64 = 30_000_000;
+/// Upper bounds on the elements of a tile, and on the trials with two rounds.
+const MAX_TILE: u64 = 4096;
+const MAX_SECOND_ROUNDS: usize = 6;
 /// Small numbers that are tried for a share, and the factors of the grid's size for the other numbers.
 const SHARES: [(u64, u64); 3] = [(1, 1), (2, 2), (3, 4)];
 /// Extents above this number stay larger than 1.
@@ -34,6 +38,19 @@ fn declared_bits(module: &SpirvModule, number: u32) -> Option<u64> {
     })
 }
 
+/// Returns the length of the longest array in workgroup memory whose length is a constant.
+fn longest_shared_array(module: &SpirvModule) -> Option<u64> {
+    let shared = module.variables.values().filter(|variable| variable.class == StorageClass::Workgroup);
+    let length = |variable: &GlobalVariable| match module.types.get(&variable.ty) {
+        Some(SpirvType::Array { length, .. }) => match module.constants.get(length)? {
+            (_, SpirvConstant::Scalar(length)) => Some(*length),
+            _ => None,
+        },
+        _ => None,
+    };
+    shared.filter_map(length).max()
+}
+
 impl InputSearch<'_> {
     /// Walks the trial that a limit ended and that reached the most again with more steps, if it reached more than
     /// `best`; returns the better one.
@@ -53,14 +70,22 @@ impl InputSearch<'_> {
     }
 
     /// Tries the inputs of a trial with other numbers; returns the index of the new trial.
-    fn try_numbers(&mut self, base: usize, numbers: impl IntoIterator<Item = (usize, u64)>) -> Option<usize> {
+    pub(super) fn try_numbers(
+        &mut self,
+        base: usize,
+        numbers: impl IntoIterator<Item = (usize, u64)>,
+        most_steps: u64,
+    ) -> Option<usize> {
         let mut options = self.trials[base].0.clone();
         for (at, number) in numbers {
             if let Some(input) = options.assumed.get(at).cloned() {
                 self.set_input(&mut options, &input, &Candidate::Bits(number));
             }
         }
-        self.try_inputs(options)
+        if self.is_budget_spent() {
+            return None;
+        }
+        self.try_with_steps(options, most_steps)
     }
 
     /// Returns the first race of a complete and ordinary trial that a predicate accepts and that no other trial has.
@@ -86,37 +111,43 @@ impl InputSearch<'_> {
 
     /// Returns a trial with a race that needs two rounds of a loop, if no other trial has it.
     ///
-    /// A bound of 1 reaches all code of a loop over tiles, but a tile that is reused too early races with the next one.
-    /// Larger bounds may exceed the steps of a trial. A race that an input has part in does not count: a width of 2
-    /// makes rows overlap.
-    pub(super) fn try_second_rounds(&mut self, others: &[usize]) -> Option<usize> {
-        let base = *others.first()?;
-        let bounds = self.deciding_numbers(base, &|number| number == 1);
-        bounds.into_iter().find_map(|bound| {
-            let at = self.try_numbers(base, [(bound, 2)])?;
-            self.new_race(at, others, is_certain).map(|_| at)
-        })
-    }
-
-    /// Returns a trial with a race that needs two rounds of a loop over tiles as large as the workgroup, if no other
-    /// trial has it.
-    pub(super) fn try_second_tiles(&mut self, others: &[usize]) -> Option<usize> {
-        let base = *others.first()?;
-        let tile = self.local_size.iter().copied().max().unwrap_or(1);
-        let bounds = self.deciding_numbers(base, &|number| number > 1 && number <= u64::from(tile));
-        let has_race = self.trials[base].1.findings.keys().any(|key| key.0.is_race());
-        if bounds.is_empty() || has_race || !self.synchronizes {
-            return None;
+    /// A small bound reaches all code of a loop over tiles, but a tile that is reused too early races with the next one.
+    /// The counter that ends the loop is the largest number that its bound is compared with; a tile has an element for
+    /// each invocation of the workgroup, or is as long as an array in workgroup memory. A race that an input has part in
+    /// does not count: a width of 2 makes rows overlap.
+    pub(super) fn try_second_rounds(&mut self, base: usize, others: &[usize]) -> Option<usize> {
+        let (options, trial) = self.trials[base].clone();
+        let bounds = self.deciding_numbers(base, &|number| number > 0);
+        let number = |at: &usize| options.assumed.get(*at)?.describe_value(&options).parse::<u64>().ok();
+        let mut tiles = vec![self.workgroup_size];
+        tiles.extend(longest_shared_array(self.module).filter(|length| *length > self.workgroup_size));
+        tiles.retain(|tile| *tile <= MAX_TILE);
+        let mut trials: Vec<Vec<(usize, u64)>> = Vec::new();
+        for tile in &tiles {
+            let short = bounds.iter().filter(|at| number(at).is_some_and(|number| number <= *tile));
+            trials.push(short.map(|at| (*at, 2 * tile)).collect());
         }
-        let mut options = self.trials[base].0.clone();
-        for bound in bounds {
-            let Some(input) = options.assumed.get(bound).cloned() else { continue };
-            set_scalar(&mut options, &input, 2 * u64::from(tile));
+        for at in &bounds {
+            let last = trial.compared.get(at).and_then(|all| all.iter().next_back().copied());
+            let further = last.filter(|last| *last <= 2 * MAX_TILE).map(|last| last + 1);
+            let more = further.into_iter().chain(tiles.iter().map(|tile| 2 * tile));
+            trials.extend(more.filter(|more| Some(*more) > number(at)).map(|more| vec![(*at, more)]));
         }
-        let at = self.try_with_steps(options, MAX_RETRY_STEPS)?;
-        let mut findings = self.trials[at].1.findings.iter();
-        let has_race = findings.any(|(key, found)| key.0.is_race() && is_certain(found));
-        (has_race && self.is_conventional(at)).then_some(at)
+        let has_race = trial.findings.keys().any(|key| key.0.is_race());
+        trials.retain(|numbers| self.synchronizes && !has_race && !numbers.is_empty());
+        for (count, numbers) in trials.into_iter().take(MAX_SECOND_ROUNDS).enumerate() {
+            // Loops over tiles of large workgroups exceed the steps of a trial.
+            let steps = if count == 0 { MAX_RETRY_STEPS } else { MAX_TRIAL_STEPS };
+            let at = self.try_numbers(base, numbers, steps)?;
+            let is_known =
+                |key: &FindingKey| others.iter().any(|at| self.trials[*at].1.has_finding_like(key));
+            let mut findings = self.trials[at].1.findings.iter();
+            let is_new = findings.any(|(key, found)| key.0.is_race() && is_certain(found) && !is_known(key));
+            if is_new && self.is_conventional(at) {
+                return Some(at);
+            }
+        }
+        None
     }
 
     /// Returns a race of the elements of extents that differ, if no other trial has it.
@@ -139,7 +170,7 @@ impl InputSearch<'_> {
                 (*extent, number(*extent).unwrap_or_default().saturating_sub(decrement as u64))
             });
             let smaller: Vec<(usize, u64)> = smaller.collect();
-            let at = self.try_numbers(base, smaller)?;
+            let at = self.try_numbers(base, smaller, MAX_TRIAL_STEPS)?;
             let is_of_extents = |found: &GridFinding| {
                 !found.inputs.is_empty() && found.inputs.iter().all(|input| extents.contains(input))
             };
@@ -163,7 +194,7 @@ impl InputSearch<'_> {
         for share in numbers.iter().filter(|_| numbers.len() > 1) {
             for (small, factor) in SHARES {
                 let shares = numbers.iter().map(|at| (*at, if at == share { small } else { factor * count }));
-                let at = self.try_numbers(base, shares)?;
+                let at = self.try_numbers(base, shares, MAX_TRIAL_STEPS)?;
                 let is_of_numbers = |found: &GridFinding| found.inputs.iter().all(|at| numbers.contains(at));
                 if let Some((_, race)) = self.new_race(at, others, is_of_numbers) {
                     let mut race = race.without_inputs();
@@ -192,12 +223,12 @@ impl InputSearch<'_> {
         let distances: Vec<usize> =
             influential.copied().filter(|at| options.assumed.get(*at).is_some_and(is_zero)).collect();
         for distance in distances.into_iter().take(MAX_BOUNDS) {
-            let at = self.try_numbers(base, [(distance, 1)])?;
+            let at = self.try_numbers(base, [(distance, 1)], MAX_TRIAL_STEPS)?;
             let is_of_distance = |found: &GridFinding| found.inputs.contains(&distance);
             let Some((key, race)) = self.new_race(at, &[base], is_of_distance) else { continue };
             // The width of rows, with zero as a mark, lets rows overlap if it is less than that of the grid.
             if self.invocation_counts.iter().filter(|count| **count > 1).count() > 1 {
-                let at = self.try_numbers(base, [(distance, self.invocation_counts[0])])?;
+                let at = self.try_numbers(base, [(distance, self.invocation_counts[0])], MAX_TRIAL_STEPS)?;
                 let wide = &self.trials[at].1;
                 let covers = wide.is_complete && wide.covers(key.0, &race.blocks);
                 if covers && !wide.has_finding_like(&key) {

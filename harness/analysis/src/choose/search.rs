@@ -43,9 +43,8 @@ pub(super) struct InputSearch<'m> {
     pub(super) conventions: Conventions,
     /// Invocations by axis.
     pub(super) invocation_counts: [u64; 3],
-    /// Invocations per workgroup, and by axis.
+    /// Invocations per workgroup.
     pub(super) workgroup_size: u64,
-    pub(super) local_size: [u32; 3],
     /// True if the code has control barriers or subgroup operations.
     pub(super) synchronizes: bool,
     /// True for stages without workgroups: a trial has one invocation, a draw several.
@@ -136,9 +135,11 @@ impl InputSearch<'_> {
         let mut all: Vec<usize> = std::iter::once(primary).chain(others).collect();
         let settled = all.len();
         all.extend(self.find_shared_trial(&all).filter(|_| all.len() < MAX_CHOICES));
-        all.extend(self.try_partial_workgroups(&all));
-        all.extend(self.try_second_rounds(&all).filter(|_| all.len() < MAX_CHOICES));
-        all.extend(self.try_second_tiles(&all).filter(|_| all.len() < MAX_CHOICES));
+        // The first one may have zeros only.
+        for base in all.clone().into_iter().take(2) {
+            all.extend(self.try_partial_workgroups(base, &all).filter(|_| all.len() < MAX_CHOICES));
+            all.extend(self.try_second_rounds(base, &all).filter(|_| all.len() < MAX_CHOICES));
+        }
         all.extend(self.try_distinct_elements(&all).filter(|_| all.len() < MAX_CHOICES));
         for base in all.clone() {
             let shown = self.try_coinciding_contents(base, &all);

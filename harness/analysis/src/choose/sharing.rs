@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::search::{InputSearch, set_scalar};
+use super::search::{InputSearch, MAX_TRIAL_STEPS, set_scalar};
 use super::{InputChoice, saturating_product};
 use entry_point::input_place::{AssumedInput, InputKind, InputPlace};
 use entry_point::{AnalysisOptions, FindingKind};
@@ -81,44 +81,47 @@ impl InputSearch<'_> {
     /// Returns a trial with a barrier that some invocations of a workgroup miss, if no other trial has it.
     ///
     /// A count of all invocations lets each pass `if (i >= count) return;`. Here workgroups are filled in part: counts
-    /// are one less, or the last position that they are compared with, and buffers end before the last invocation.
-    pub(super) fn try_partial_workgroups(&mut self, others: &[usize]) -> Option<usize> {
-        let base = *others.first()?;
+    /// are one less, or the last position that they are compared with, and buffers end before the last invocation. One
+    /// number is changed at a time as well: an offset that shrinks with the count lets each invocation pass again.
+    pub(super) fn try_partial_workgroups(&mut self, base: usize, others: &[usize]) -> Option<usize> {
         let invocations = saturating_product(self.invocation_counts);
         let bytes = (invocations - 1).saturating_mul(4);
-        for (by_positions, shortens) in [(false, false), (true, false), (false, true)] {
-            let mut options = self.trials[base].0.clone();
-            for (index, input) in options.assumed.clone().iter().enumerate() {
-                let compared = self.trials[base].1.compared.get(&index);
-                let float = |number: f32| u64::from(number.to_bits());
-                match (&input.place, input.kind) {
-                    (InputPlace::Push(..) | InputPlace::Scalar(..), InputKind::Integer) => {
-                        let number = input.describe_value(&options).parse::<u64>().ok();
-                        let number = number.filter(|number| *number > 1);
-                        // Later turns of a loop compare it with larger numbers than positions.
-                        let below =
-                            |most: u64| compared.and_then(|all| all.range(..most).next_back().copied());
-                        let fewer = match by_positions {
-                            true => number.and_then(|_| below(invocations)),
-                            false => number.map(|number| number - 1),
-                        };
-                        let fewer = fewer.filter(|fewer| *fewer > 0);
-                        fewer.into_iter().for_each(|fewer| set_scalar(&mut options, input, fewer));
-                    }
-                    (InputPlace::Push(..) | InputPlace::Scalar(..), InputKind::Float(32)) => {
-                        let number = input.describe_value(&options).parse::<f32>().ok();
-                        if let Some(number) = number.filter(|number| *number > 1.0 && compared.is_some()) {
-                            set_scalar(&mut options, input, float(number - 1.0));
-                        }
-                    }
-                    (InputPlace::Length(at), _) if bytes > 0 && shortens => {
-                        let contents = options.buffers.get_mut(at);
-                        contents.into_iter().for_each(|contents| contents.truncate(bytes as usize));
-                    }
-                    _ => {}
+        let (options, trial) = self.trials[base].clone();
+        let (mut less, mut by_positions, mut lengths, mut alone) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (index, input) in options.assumed.iter().enumerate() {
+            let compared = trial.compared.get(&index);
+            let below = |most: u64| compared.and_then(|all| all.range(1..most).next_back().copied());
+            let text = input.describe_value(&options);
+            match (&input.place, input.kind) {
+                (InputPlace::Push(..) | InputPlace::Scalar(..), InputKind::Integer) => {
+                    let Some(number) = text.parse::<u64>().ok().filter(|number| *number > 1) else {
+                        continue;
+                    };
+                    less.push((index, number - 1));
+                    // Later turns of a loop compare it with larger numbers than positions.
+                    by_positions.push((index, below(invocations).unwrap_or(number)));
+                    let fewer = [Some(number - 1), below(number - 1)].into_iter().flatten();
+                    alone.extend(fewer.filter(|_| compared.is_some()).map(|fewer| vec![(index, fewer)]));
                 }
+                (InputPlace::Push(..) | InputPlace::Scalar(..), InputKind::Float(32)) => {
+                    let number =
+                        text.parse::<f32>().ok().filter(|number| *number > 1.0 && compared.is_some());
+                    let fewer = number.map(|number| (index, u64::from((number - 1.0).to_bits())));
+                    less.extend(fewer);
+                    by_positions.extend(fewer);
+                }
+                (InputPlace::Length(at), _) if bytes > 0 => {
+                    let length = options.buffers.get(at).map_or(0, |contents| contents.len() as u64);
+                    lengths.extend(Some((index, bytes)).filter(|_| bytes < length));
+                }
+                _ => {}
             }
-            let trial = self.try_inputs(options)?;
+        }
+        lengths.extend(&less);
+        alone.truncate(if self.synchronizes { 2 * MAX_BOUNDS } else { 0 });
+        for numbers in [less, by_positions, lengths].into_iter().chain(alone) {
+            let trial = self.try_numbers(base, numbers, MAX_TRIAL_STEPS)?;
             let is_new = |key: &FindingKey| {
                 key.0 == FindingKind::DivergentBarrier
                     && !others.iter().any(|other| self.trials[*other].1.findings.contains_key(key))
