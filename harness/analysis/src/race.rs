@@ -511,8 +511,8 @@ fn walk_by_language(
 
 /// Adds a proof, or the places that it leaves open, to the line of an entry point without a finding.
 fn add_proof(line: &mut RaceLine, module: &SpirvModule, proof: &ProofReport, mode: ProofMode) {
-    let is_open = line.verdict == RaceVerdict::Clean || mode == ProofMode::Required;
-    if line.verdict == RaceVerdict::Racy && !proof.is_proved || !is_open {
+    let is_open = matches!(line.verdict, RaceVerdict::Clean | RaceVerdict::NeedsInputs);
+    if line.verdict == RaceVerdict::Racy && !proof.is_proved || !is_open && mode != ProofMode::Required {
         return;
     }
     line.unproved = proof
