@@ -32,7 +32,8 @@ use crate::axes::AxisUse;
 use crate::dispatch::uses_subgroups;
 use crate::needs::{list_choice, needed_inputs};
 use entry_point::assumed::{
-    atomic_bindings, ends_in_runtime_array, has_atomic_pointees, missing_inputs, missing_launch,
+    atomic_bindings, ends_in_runtime_array, has_atomic_pointees, local_size_constants, missing_inputs,
+    missing_launch,
 };
 use entry_point::input_place::{AssumedInput, InputPlace, OverrideRole, OverrideValue, SetBinding};
 use entry_point::inputs::DEFAULT_BYTES;
@@ -112,6 +113,8 @@ struct LaunchChoice {
     is_grid_free: bool,
     /// True for the axes of the workgroup whose size was chosen.
     local_axes: [bool; 3],
+    /// The specialization constants that give the workgroup its size, among the inputs.
+    size_inputs: Vec<usize>,
     /// True if the length of an array in workgroup memory was chosen.
     has_chosen_array: bool,
     axes: AxisUse,
@@ -171,7 +174,7 @@ impl InputChoice {
 
     /// Lists the chosen inputs that are not zeros or defaults, in one line.
     pub fn description(&self, given: &AnalysisOptions) -> String {
-        list_choice(given, &self.primary(given), &self.deciding_zeros()).join(", ")
+        list_choice(given, &self.primary(given), &self.deciding_inputs()).join(", ")
     }
 
     /// Returns what an answer for the first choice depends on, for analyses other than the walk.
@@ -276,7 +279,7 @@ impl InputChoice {
         found: &GridFinding,
         options: &AnalysisOptions,
     ) -> bool {
-        if self.due_to_bounds.contains_key(&found.finding_key()) {
+        if self.due_to_bounds.contains_key(&found.finding_key()) || !self.other_sizes(options).is_empty() {
             return true;
         }
         let key = found.finding_key();
@@ -387,6 +390,13 @@ impl InputChoice {
         !is_in_all_trials || !is_varied || is_beyond || found.kind == FindingKind::UndefinedBehaviour
     }
 
+    /// Returns the inputs that give workgroups another size than the declared one, if the first choice has that.
+    pub(crate) fn other_sizes(&self, options: &AnalysisOptions) -> Vec<usize> {
+        let Some(first) = self.choices.first() else { return Vec::new() };
+        let is_other = |at: &usize| is_declared(first, *at) && !is_declared(options, *at);
+        self.launch.size_inputs.iter().copied().filter(is_other).collect()
+    }
+
     /// Returns the inputs that a finding depends on, or those that decide whether its code is reached.
     pub(crate) fn inputs_of(&self, found: &GridFinding) -> Vec<usize> {
         let bounds = self.due_to_bounds.get(&found.finding_key()).into_iter().flatten();
@@ -402,10 +412,11 @@ impl InputChoice {
         self.launch.is_grid_free && is_wide && found.kind == FindingKind::OutOfBounds
     }
 
-    /// Returns the inputs whose zeros an answer for a choice depends on.
-    pub(crate) fn deciding_zeros(&self) -> BTreeSet<usize> {
+    /// Returns the inputs whose zeros and defaults an answer for a choice depends on.
+    pub(crate) fn deciding_inputs(&self) -> BTreeSet<usize> {
         let influential = self.chosen.iter().flat_map(|trial| &trial.influential);
-        influential.filter(|at| !self.conventions.inputs.contains(at)).copied().collect()
+        let influential = influential.filter(|at| !self.conventions.inputs.contains(at)).copied();
+        influential.chain(self.launch.size_inputs.iter().copied()).collect()
     }
 
     /// Returns the buffers whose contents decide whether invocations race.
@@ -530,7 +541,12 @@ pub fn choose_inputs(
             ArgumentPlace::Push(..) | ArgumentPlace::Block(..) | ArgumentPlace::Resource(_) => false,
         };
         let has_chosen_array = module.kernel_arguments.iter().any(is_array);
-        let launch = LaunchChoice { is_grid_free, local_axes, has_chosen_array, axes, ..choice.launch };
+        let sizes = local_size_constants(module, options, function);
+        let assumed = choice.choices.first().map_or(&[][..], |first| &first.assumed);
+        let index = |number: u32| assumed.iter().position(|one| one.place == InputPlace::Constant(number));
+        let size_inputs = sizes.into_iter().filter_map(|(number, _)| index(number)).collect();
+        let launch =
+            LaunchChoice { is_grid_free, local_axes, size_inputs, has_chosen_array, axes, ..choice.launch };
         Ok(InputChoice { launch, ..choice })
     };
     let axes = AxisUse::analyze(module, function, None);
@@ -602,6 +618,7 @@ fn search_inputs(
     let is_unchanged = start.grid == options.grid
         && start.workgroups == options.workgroups
         && start.specialization == options.specialization;
+    let sizes = local_size_constants(module, options, function);
     let launch = MissingLaunch { parts, local_size: launch.local_size, is_free, synchronizes };
     let mut found = search.run(start.clone());
     // Samplers matter only if positions or branches depend on sampled values.
@@ -623,6 +640,7 @@ fn search_inputs(
         (false, true) => launches.extend_running(&mut all),
         (false, false) => launches.extend_choices(&mut all),
     };
+    launches.add_larger_workgroups(&sizes, &mut all);
     all.iter().for_each(|base| search.try_growing_strides(*base));
     all.extend(search.find_declared_race(&all));
     // A race of other values leaves the answer open already.

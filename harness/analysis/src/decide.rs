@@ -191,7 +191,8 @@ impl DecidedChoices<'_> {
         let reports = std::iter::once(&mut self.first).chain(&mut self.others);
         for (index, InputChoiceReport { report, options, .. }) in reports.enumerate() {
             let mut certain = Vec::new();
-            for found in std::mem::take(&mut report.findings) {
+            for mut found in std::mem::take(&mut report.findings) {
+                found.inputs.extend(choice.other_sizes(options));
                 let is_first = classes.dependent.is_empty() && classes.due_to_grid.is_empty();
                 if choice.depends_on_values(module, &found, options) {
                     classes.dependent.push((found, options.clone()));
@@ -394,7 +395,7 @@ impl DecidedChoices<'_> {
         }
         // The inputs that show the first certain finding come first.
         let shown = if certain.is_empty() { &first } else { &options };
-        report.chosen_inputs = vec![list_choice(given, shown, &choice.deciding_zeros())];
+        report.chosen_inputs = vec![list_choice(given, shown, &choice.deciding_inputs())];
         let others = others.iter().map(|other| &other.options);
         for other in std::iter::once(&first).chain(others) {
             let is_changed = |input: &&AssumedInput| {

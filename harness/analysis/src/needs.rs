@@ -149,7 +149,7 @@ pub(crate) fn describe_launch(given: &AnalysisOptions, chosen: &AnalysisOptions)
     all
 }
 
-/// Lists the chosen inputs that are not zeros or defaults, and the zeros that `deciding` names.
+/// Lists the chosen inputs that are not zeros or defaults, and the zeros and defaults that `deciding` names.
 pub(crate) fn list_choice(
     given: &AnalysisOptions,
     chosen: &AnalysisOptions,
@@ -168,10 +168,9 @@ pub(crate) fn list_choice(
                 .get(&at)
                 .is_none_or(|bytes| bytes.len() as u64 == entry_point::inputs::DEFAULT_BYTES),
             InputPlace::Image(at) => !chosen.images.contains_key(&at),
-            InputPlace::Constant(_)
-            | InputPlace::Override(_)
-            | InputPlace::RayQueries
-            | InputPlace::Launch(_) => true,
+            // The list starts with those that have another value.
+            InputPlace::Constant(id) => chosen.specialization.contains_key(&id) || !deciding.contains(&index),
+            InputPlace::Override(_) | InputPlace::RayQueries | InputPlace::Launch(_) => true,
         };
         if !default {
             values.push((without_components(&input.name), input.name.as_str(), value));

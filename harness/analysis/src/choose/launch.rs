@@ -13,15 +13,15 @@ use spirv_reader::{CodePlace, SpirvModule, SpirvType};
 use super::InputChoice;
 use super::search::{InputSearch, reaches_new_block, rescale};
 use crate::axes::{AxisUse, grid_axis, local_axis};
-use entry_point::AnalysisOptions;
 use entry_point::assumed::local_size_constants;
 use entry_point::input_place::{AssumedInput, InputPlace, LaunchPart};
 use entry_point::inputs::Sampler;
 use entry_point::launch::{end_coordinates, positions_at};
 use entry_point::layout::local_size_of;
+use entry_point::{AnalysisOptions, FindingKind};
 use walk::{
-    Blocked, GridFinding, LaunchProbe, MAX_INVOCATIONS as MAX_WALK_INVOCATIONS, NeededInput, Trial,
-    line_ranges, probe_launch,
+    Blocked, FindingKey, GridFinding, LaunchProbe, MAX_INVOCATIONS as MAX_WALK_INVOCATIONS, NeededInput,
+    Trial, line_ranges, probe_launch,
 };
 
 /// Upper bounds on the running invocations of a chosen launch, on the steps of one probe, and of all probes.
@@ -48,6 +48,8 @@ const GROWTH_FACTORS: [u64; 2] = [8, 64];
 /// Sizes of a workgroup along one axis, and along each of several.
 const LINE_SIZES: [u64; 4] = [128, 256, 512, 1024];
 const PLANE_SIZES: [u64; 2] = [16, 32];
+/// Upper bound on the invocations of a workgroup, that of common devices.
+const MAX_WORKGROUP_SIZE: u64 = 1024;
 
 /// Code that the launch keeps from being reached.
 #[derive(Clone, Debug)]
@@ -222,6 +224,44 @@ impl LaunchSearch<'_, '_> {
         (exact != grid).then_some(())?;
         let at = self.search.try_with_steps(smaller, MAX_PROBE_STEPS)?;
         self.search.trials[at].1.is_complete.then_some(exact)
+    }
+
+    /// Adds a choice with larger workgroups that shows a race or a divergent barrier, if the code declares a size that a
+    /// specialization constant changes.
+    ///
+    /// Other sizes than the declared one are those of other devices. A race that another input has part in does not count.
+    pub fn add_larger_workgroups(&mut self, sizes: &[(u32, [bool; 3])], choices: &mut Vec<usize>) {
+        let Some(base) = choices.first().copied() else { return };
+        let (base_options, total) = (self.search.trials[base].0.clone(), self.search.workgroup_size);
+        let declared = |(number, _): &&(u32, [bool; 3])| !base_options.specialization.contains_key(number);
+        for (number, axes) in sizes.iter().filter(declared) {
+            let Some(axis) = axes.iter().position(|axis| *axis) else { continue };
+            let size = u64::from(self.launch.local_size[axis]);
+            let count = axes.iter().filter(|axis| **axis).count() as u32;
+            for larger in [2 * size, MAX_WORKGROUP_SIZE * size / total] {
+                if total / size.pow(count) * larger.pow(count) > MAX_WORKGROUP_SIZE || larger <= size {
+                    continue;
+                }
+                let mut options = base_options.clone();
+                options.specialization.insert(*number, larger);
+                let Some(at) = self.search.try_inputs(options) else { return };
+                let trial = &self.search.trials[at].1;
+                let is_size = |at: &usize| {
+                    let input = base_options.assumed.get(*at);
+                    input.is_some_and(|input| input.place == InputPlace::Constant(*number))
+                };
+                let is_new = |(key, found): (&FindingKey, &GridFinding)| {
+                    let is_known = |at: &usize| self.search.trials[*at].1.has_finding_like(key);
+                    (key.0.is_race() || key.0 == FindingKind::DivergentBarrier)
+                        && found.inputs.iter().chain(&found.control).all(is_size)
+                        && !choices.iter().any(is_known)
+                };
+                if trial.findings.iter().any(is_new) {
+                    choices.push(at);
+                    return;
+                }
+            }
+        }
     }
 
     /// Lets those workgroups of a given grid run as well that the first choice compares positions with, or in which its
