@@ -75,7 +75,7 @@ pub enum InputGrid {
 }
 
 /// The inputs of an analysis, with the trials that led to them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct InputChoice {
     /// The choices; the first reaches the most. At least one.
     pub choices: Vec<AnalysisOptions>,
@@ -256,18 +256,7 @@ impl InputChoice {
 
     /// Returns options without any assumption.
     pub fn without_assumptions(options: AnalysisOptions) -> InputChoice {
-        InputChoice {
-            choices: vec![options],
-            trials: Vec::new(),
-            chosen: Vec::new(),
-            is_default: true,
-            launch: LaunchChoice::default(),
-            conventions: Conventions::default(),
-            due_to_bounds: BTreeMap::new(),
-            by_other_values: None,
-            by_small_share: None,
-            is_cut_off: false,
-        }
+        InputChoice { choices: vec![options], is_default: true, ..InputChoice::default() }
     }
 
     /// Returns true if a finding exists only because of assumed values: a trial reached its code without it.

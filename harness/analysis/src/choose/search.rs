@@ -7,7 +7,7 @@ use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvModule, SpirvType};
 
 use super::conventions::Conventions;
-use super::{InputChoice, LaunchChoice, saturating_product};
+use super::{InputChoice, saturating_product};
 use crate::counters::CounterUse;
 use entry_point::assumed::separate_scalars;
 use entry_point::input_place::{AssumedInput, InputKind, InputPlace, SetBinding};
@@ -271,12 +271,8 @@ impl InputSearch<'_> {
             trials: self.trials,
             chosen,
             is_default: all == [0] && is_unchanged && !has_addresses && !has_number,
-            launch: LaunchChoice::default(),
             conventions: self.conventions,
-            due_to_bounds: BTreeMap::new(),
-            by_other_values: None,
-            by_small_share: None,
-            is_cut_off: false,
+            ..InputChoice::default()
         }
     }
 
