@@ -28,17 +28,20 @@ pub fn print_compilers(arguments: &Compilers) -> Result<Outcome, Failure> {
         return print_json(&compilers);
     }
     let mut text = String::new();
-    for KnownCompiler { language, program, path, version, rejects, install_hint } in &compilers {
-        let found = path.as_ref().zip(version.as_ref());
-        let place = found.map_or_else(
-            || format!("not installed: {install_hint}"),
-            |(path, version)| {
+    for KnownCompiler { language, program, path, version, rejects, problem, install_hint } in &compilers {
+        let place = match (path.as_ref().zip(version.as_ref()), problem) {
+            (None, _) => format!("not installed: {install_hint}"),
+            (Some((path, _)), Some(problem)) => {
+                let problem = results::escape::escape_line(problem);
+                format!("compiles no shader ({}): {problem}; expected {install_hint}", path.display())
+            }
+            (Some((path, version)), None) => {
                 let version = if version.is_empty() { "version unknown" } else { version };
                 format!("{} ({})", results::escape::escape_line(version), path.display())
-            },
-        );
+            }
+        };
         text += &format!("{language:<9} {program:<17} {place}\n");
-        if !rejects.is_empty() {
+        if !rejects.is_empty() && problem.is_none() {
             text += &format!("{:<9} cannot compile: {}\n", "", rejects.join(", "));
         }
     }

@@ -157,7 +157,7 @@ pub const COMPILERS: [Compiler; 11] = [
         arguments: "--format spirv {in} -o {out}",
         preprocessor_flags: None,
         override_flag: Some("--overrides"),
-        install_hint: "Dawn",
+        install_hint: "a build of Dawn with `TINT_BUILD_SPV_WRITER`",
         ..SDK_COMPILER
     },
     Compiler {
