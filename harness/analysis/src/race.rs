@@ -258,8 +258,15 @@ pub fn analyze(
             && view.choice.report.verdict == RaceVerdict::NeedsInputs
             && needs.iter().all(NeededInput::is_subgroup_size_for_finding)
     };
+    // What the source leaves open is not what its compiler lost.
+    let is_open = |view: &LanguageView| {
+        let verdict = view.choice.report.verdict;
+        view.is_free_where_racy() && matches!(verdict, RaceVerdict::NeedsInputs | RaceVerdict::Undecided)
+    };
     let view = view.filter(|view| {
-        is_wgsl && (has_fewer_races && !loses_order || !is_clean(view)) || is_by_wave_size(view)
+        is_wgsl && (has_fewer_races && !loses_order || !is_clean(view))
+            || is_by_wave_size(view)
+            || is_open(view)
     });
     let has_word = !loses_order || !is_wgsl;
     let request = &AnalysisRequest { source: request.source.filter(|_| has_word), ..*request };
