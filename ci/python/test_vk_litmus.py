@@ -3,6 +3,7 @@
 import doctest
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -179,6 +180,12 @@ class Arrays(unittest.TestCase):
     def test_a_kernel_that_waits_forever_is_a_finding(self):
         self.assertEqual(self.run_arrays(data=(1, 0, 1, 1)).findings[0].kind, "hang")
 
+    def test_a_kernel_that_does_not_end_in_time_is_no_answer(self):
+        counts = "%old = OpLoad %u32 %q\n%more = OpIAdd %u32 %old %four\nOpStore %q %more\n%v = OpCopyObject %u32 %zero"
+        endless = ARRAYS.replace("TARGET", "%t").replace("%v = OpLoad %u32 %p", counts)
+        with self.assertRaisesRegex(vk_litmus.ProgramError, "undecided: the time limit was reached; expected a kernel that ends"):
+            self.run_arrays(endless, time="100ms")
+
     def test_a_short_buffer_is_a_finding_that_names_it(self):
         result = self.run_arrays(data=(1, 2))
         self.assertRegex(str(result), "out-of-bounds: .*`data`, which has 8")
@@ -198,6 +205,39 @@ class Arrays(unittest.TestCase):
         self.assertEqual(self.run_arrays(push=(numpy.int32(2),), grid=numpy.int64(1)).buffers["out"][4], 4)
         structure = numpy.array([(5,)], dtype=[("factor", "<u4")])
         self.assertEqual(self.run_arrays(push=structure).buffers["out"][4], 10)
+
+    @unittest.skipUnless(shutil.which("glslangValidator"), "glslangValidator is not installed")
+    def test_images_have_the_texels_that_the_shader_leaves(self):
+        text = """#version 450
+layout(local_size_x = 2, local_size_y = 2) in;
+layout(set = 0, binding = 0, rgba8) uniform image2D picture;
+layout(set = 0, binding = 1) uniform sampler2D weights;
+layout(push_constant) uniform P { uint factor; uint unused; };
+void main() {
+    ivec2 at = ivec2(gl_LocalInvocationID.xy);
+    float weight = textureLod(weights, vec2(0.75, 0.5), 0.0).x;
+    imageStore(picture, at, (1.0 - imageLoad(picture, at)) * weight * float(factor));
+}"""
+
+        def run(picture=bytes(16), size=(2, 2), name="rgba8unorm", **options):
+            images = {"picture": vk_litmus.Image(picture, size, name), "0.1": vk_litmus.Image(array("f", [0, 0.2]), (2, 1), "r32f")}
+            return vk_litmus.run(text, language="comp", buffers={}, images=images, sampler={"weights": "nearest"}, **{"push": (3, 0), **options})
+
+        result = run().check()
+        self.assertEqual(result.images, {"picture": bytes([153] * 16), "0.1": array("f", [0, 0.2])})
+        cases = [
+            ({"picture": bytes(12)}, ValueError, r"images\['picture'\]: expected 16 bytes for 2x2 texels of rgba8, got 12"),
+            ({"size": (0, 2)}, ValueError, r"images\['picture'\].size: expected one to three positive sizes"),
+            ({"name": "rgba8f"}, ValueError, r"images\['picture'\]: expected a format such as 'rgba8unorm'"),
+            ({"picture": array("f", [0] * 4)}, TypeError, r"images\['picture'\]: expected elements of u8, as in rgba8, got format 'f'"),
+            ({"picture": array("i", [0] * 4), "name": "r32i"}, TypeError, r"images\['picture'\]: expected the format rgba8, as in the shader"),
+            ({"push": (3,)}, vk_litmus.InputError, "push constants up to byte 3; expected 8 bytes, those of their block"),
+        ]
+        for options, error, message in cases:
+            with self.subTest(options), self.assertRaisesRegex(error, message):
+                run(**options)
+        with self.assertRaisesRegex(TypeError, r"images\['picture'\]: expected vk_litmus.Image, got bytes"):
+            vk_litmus.run_shader(text, language="comp", images={"picture": bytes(16)})
 
     def test_a_device_leaves_the_same_contents(self):
         result = self.run_arrays(device="sim").check()

@@ -35,6 +35,7 @@ from typing import Any, Dict, List, Optional, Union
 __all__ = [
     "CheckAnswer",
     "Finding",
+    "Image",
     "InputError",
     "NeededInput",
     "Outcome",
@@ -197,6 +198,16 @@ class ShaderFailure(AssertionError):
 
 
 @dataclass
+class Image:
+    """Texels of an image: an object with the buffer protocol, width, height and depth or layers, and a format of GLSL or WGSL."""
+
+    texels: Any
+    size: typing.Tuple[int, ...]
+    #: Such as `rgba8` or `rgba8unorm`, `r32f` or `r32float`.
+    format: str
+
+
+@dataclass
 class ShaderResult:
     """The contents that a dispatch left, and its findings."""
 
@@ -204,6 +215,8 @@ class ShaderResult:
     verdict: str = ""
     #: The final contents by the names of the given buffers, with their types and shapes. Those of one schedule if something races.
     buffers: Dict[str, Any] = field(default_factory=dict)
+    #: The final texels by the names of the given images.
+    images: Dict[str, Any] = field(default_factory=dict)
     findings: List[Finding] = field(default_factory=list)
     #: The first element whose contents the schedule decides although nothing races.
     contents_vary: Optional[str] = None
@@ -318,7 +331,7 @@ Grid = Union[int, typing.Sequence[int]]
 
 
 @typing.overload
-def run(shader: Shader, *, buffers: typing.Mapping[str, Any], **options: Any) -> ShaderResult: ...
+def run(shader: Shader, *, buffers: typing.Mapping[str, Any] = ..., images: typing.Mapping[str, Image] = ..., **options: Any) -> ShaderResult: ...
 
 
 @typing.overload
@@ -328,12 +341,12 @@ def run(*tests: Shader, **options: Option) -> List[TestResult]: ...
 def run(*tests: Shader, **options: Any) -> Any:
     """Runs litmus tests on a device and judges their outcomes: `vk-litmus run`. Returns a list of `TestResult`.
 
-    `out="DIR"` also stores the results in a folder for `report` and `read_results`. With `buffers`, executes a shader on arrays
+    `out="DIR"` also stores the results in a folder for `report` and `read_results`. With `buffers` or `images`, executes a shader on arrays
     instead and returns a `ShaderResult`: see `run_shader`.
     """
-    if "buffers" in options:
+    if "buffers" in options or "images" in options:
         if len(tests) != 1:
-            raise TypeError(f"run: expected one shader with `buffers`, got {len(tests)}")
+            raise TypeError(f"run: expected one shader with `buffers` or `images`, got {len(tests)}")
         return run_shader(tests[0], **options)
     return _lines(_execute("run", tests, {"format": "json", "quiet": True, **options}), TestResult)
 
@@ -343,6 +356,7 @@ def run_shader(
     *,
     grid: Grid = 1,
     buffers: Optional[typing.Mapping[str, Any]] = None,
+    images: Optional[typing.Mapping[str, Image]] = None,
     push: Any = None,
     seed: int = 0,
     language: Optional[str] = None,
@@ -357,8 +371,9 @@ def run_shader(
 
     `shader` is a file, or a source text if `language` is its extension, such as `wgsl` or `comp`. `buffers` maps names of buffers, or
     `"SET.BINDING"`, to objects with the buffer protocol: NumPy arrays, `array.array`, `bytearray`, `bytes`. They are not changed: the
-    result has new ones of the same type. `push` is such an object, also with fields, or a sequence of `int` and `float` for 32-bit words. Other options
-    are those of `vk-litmus race`: `entry`, `subgroup_size`, `spec={"NAME": 7}`, `schedules`, `time`.
+    result has new ones of the same type. `images` maps names to `Image`. `push` is such an object, also with fields, or a sequence of
+    `int` and `float` for 32-bit words. Other options are those of `vk-litmus race`: `entry`, `subgroup_size`, `spec={"NAME": 7}`,
+    `sampler={"NAME": "linear,clamp"}`, `schedules`, `time`.
 
     Raises `InputError` or `TypeError`, `ValueError` for wrong arguments, and `ProgramError` if there is no answer, as for a kernel that
     does not end. A finding raises nothing: call `check()` on the result.
@@ -372,7 +387,16 @@ def run_shader(
     for what, value, kinds in (("shader", shader, (str, os.PathLike)), ("language", language, (str, type(None))), ("ulps", ulps, (int,))):
         if not isinstance(value, kinds):
             raise TypeError(f"{what}: expected {' or '.join(kind.__name__ for kind in kinds)}, got {type(value).__name__}")
-    views = {name: _view(f"buffers[{name!r}]", value) for name, value in (buffers or {}).items()}
+    given_arrays = dict(buffers or {})
+    views = {name: _view(f"buffers[{name!r}]", value) for name, value in given_arrays.items()}
+    formats: Dict[str, "_Format"] = {}
+    for name, image in (images or {}).items():
+        if not isinstance(image, Image):
+            raise TypeError(f"images[{name!r}]: expected vk_litmus.Image, got {type(image).__name__}")
+        if name in views:
+            raise ValueError(f"images[{name!r}] and buffers[{name!r}] are one binding: expected one array for each")
+        formats[name] = _Format.named(f"images[{name!r}]", image.format)
+        views[name], given_arrays[name] = formats[name].view(f"images[{name!r}]", image), image.texels
     _reject_overlaps(views)
     with tempfile.TemporaryDirectory(prefix="vk-litmus-") as folder:
         if language is not None:
@@ -383,12 +407,15 @@ def run_shader(
         else:
             file = Path(shader)
         words: Dict[str, Option] = {"format": "json", "contents": True, "grid": tuple(size + [1] * (3 - len(size))), "seed": seed}
-        given: List[Any] = []
+        given: Dict[str, List[Any]] = {"buffer": [], "image": []}
         for number, (name, view) in enumerate(views.items()):
             path = Path(folder) / f"{number}.bin"
-            path.write_bytes(view)
-            given.append(f"{name}={path}")
-        words["buffer"] = given
+            path.write_bytes(formats[name].unpack(view) if name in formats else view)
+            if name in formats:
+                given["image"].append(f"{name}={'x'.join(str(axis) for axis in (images or {})[name].size)},file={path}")
+            else:
+                given["buffer"].append(f"{name}={path}")
+        words.update(given)
         if push is not None:
             path = Path(folder) / "push.bin"
             path.write_bytes(_push_bytes(push))
@@ -407,7 +434,9 @@ def run_shader(
     verdict = raw["verdict"]
     if verdict not in ("clean", "racy"):
         needs = [f"{one['name']}: supply it with {one['option']}" for one in raw.get("needs", [])]
-        reason = "; ".join([raw.get("why") or "", *needs]).strip("; ") or ran.stderr.strip()
+        why = (raw.get("why") or "").replace(f"{raw['file']}: ", "", 1)
+        hints = ["expected a kernel that ends, a smaller grid, or more `time`"] if verdict == "undecided" else []
+        reason = "; ".join([why, *needs, *hints]).strip("; ") or ran.stderr.strip()
         is_input = ran.returncode == 2 or verdict == "needs-inputs"
         raise (InputError if is_input else ProgramError)(f"{raw['file']}: {verdict}: {reason}", ran.returncode)
     if raw.get("workgroups") and "workgroup" not in options:
@@ -420,25 +449,30 @@ def run_shader(
     difference: Optional[str] = None
     bound: Dict[typing.Tuple[int, int], str] = {}
     for name, view in views.items():
+        what = f"{'images' if name in formats else 'buffers'}[{name!r}]"
         left = next((one for one in raw.get("contents", []) if name in (one["name"], f"{one['set']}.{one['binding']}")), None)
         if left is None:
             # Nothing is known about a buffer that the entry point does not use, except that it does not change.
-            final[name] = _same_type((buffers or {})[name], view, view.tobytes())
+            final[name] = _same_type(given_arrays[name], view, view.tobytes())
             continue
-        _check_elements(f"buffers[{name!r}]", view, left.get("scalar"))
+        if name in formats:
+            formats[name].check(what, left.get("scalar"))
+        else:
+            _check_elements(what, view, left.get("scalar"))
         other = bound.setdefault((left["set"], left["binding"]), name)
         if other != name:
-            raise ValueError(f"buffers[{name!r}] and buffers[{other!r}] are one binding: expected one array for each")
+            raise ValueError(f"{what} and buffers[{other!r}] are one binding: expected one array for each")
         if left.get("unknown") is not None and verdict == "clean":
-            raise ProgramError(f"buffers[{name!r}]: byte {left['unknown']} is not computed: it is undefined or unspecified")
+            raise ProgramError(f"{what}: byte {left['unknown']} is not computed: it is undefined or unspecified, as a texel without `sampler`")
         contents = bytes.fromhex(left["bytes"])[: view.nbytes]
-        final[name] = _same_type((buffers or {})[name], view, contents)
+        final[name] = _same_type(given_arrays[name], view, contents)
         if left.get("device") is not None and difference is None and verdict == "clean" and raw.get("order_dependent") is None:
             differing = _first_difference(view, contents, bytes.fromhex(left["device"]), ulps)
             if differing is not None:
                 index, walk, other = differing
-                difference = f"buffers[{name!r}], element {index}: {other} on {device}; expected {walk}, which the walk computes"
-    return ShaderResult(verdict, final, findings, raw.get("order_dependent"), difference, seed, raw)
+                difference = f"{what}, element {index}: {other} on {device}; expected {walk}, which the walk computes"
+    arrays = [{name: final[name] for name in views if (name in formats) == is_image} for is_image in (False, True)]
+    return ShaderResult(verdict, *arrays, findings, raw.get("order_dependent"), difference, seed, raw)
 
 
 def _as_arguments(text: str, folder: str) -> str:
@@ -449,8 +483,8 @@ def _as_arguments(text: str, folder: str) -> str:
     return re.sub(r"'--([a-z-]+)[^'\n]*'", lambda option: option[1].replace("-", "_"), text)
 
 
-def _grid(grid: Any) -> List[int]:
-    """Returns the numbers of workgroups."""
+def _grid(grid: Any, what: str = "grid", unit: str = "numbers of workgroups") -> List[int]:
+    """Returns one to three positive numbers."""
     size: List[int] = []
     try:
         size = [operator.index(grid)]
@@ -460,7 +494,7 @@ def _grid(grid: Any) -> List[int]:
         except TypeError:
             pass
     if not 1 <= len(size) <= 3 or not all(0 < one < 1 << 32 for one in size):
-        raise ValueError(f"grid: expected one to three positive numbers of workgroups, got {grid!r}")
+        raise ValueError(f"{what}: expected one to three positive {unit}, got {grid!r}")
     return size
 
 
@@ -486,7 +520,58 @@ def _rank(data: bytes) -> int:
     return number if number < sign else sign - number
 
 
-def _view(what: str, value: Any) -> memoryview:
+@dataclass
+class _Format:
+    """A format of texels: its name in GLSL, the code of a component as in `struct`, and their number."""
+
+    name: str
+    code: str
+    components: int
+    is_normalized: bool
+
+    @staticmethod
+    def named(what: str, name: Any) -> "_Format":
+        """Returns the format of a name of GLSL or WGSL."""
+        match = re.fullmatch(r"(r|rg|rgba)(8|16|32)(float|f|unorm|_?snorm|sint|i|uint|ui|)", str(name))
+        kind = match[3].lstrip("_") if match else None
+        code = {"float": "ef", "f": "ef", "sint": "bhi", "i": "bhi", "uint": "BHI", "ui": "BHI", "unorm": "BH", "": "BH", "snorm": "bh"}
+        widths = ["16", "32"] if kind in ("float", "f") else ["8", "16", "32"]
+        if match is None or kind is None or match[2] not in widths[: len(code[kind])]:
+            raise ValueError(f"{what}: expected a format such as 'rgba8unorm' or 'r32f', got {name!r}")
+        short = {"float": "f", "sint": "i", "uint": "ui", "unorm": ""}.get(kind, kind)
+        return _Format(match[1] + match[2] + short, code[kind][widths.index(match[2])], len(match[1]), short in ("", "snorm"))
+
+    def view(self, what: str, image: Image) -> memoryview:
+        """Returns the memory of an image; raises `ValueError` or `TypeError` if it is not one of this format and size."""
+        view = _view(what, image.texels, 1)
+        size = _grid(image.size, f"{what}.size", "sizes")
+        expected = struct.calcsize(self.code) * self.components
+        for axis in size:
+            expected *= axis
+        if view.nbytes != expected:
+            raise ValueError(f"{what}: expected {expected} bytes for {'x'.join(map(str, size))} texels of {self.name}, got {view.nbytes}")
+        scalar = f"{'f' if self.code in 'ef' else 'u' if self.code.isupper() else 'i'}{8 * struct.calcsize(self.code)}"
+        _check_elements(what, view, scalar, self.name)
+        return view
+
+    def check(self, what: str, declared: Optional[str]) -> None:
+        """Raises `TypeError` if a shader declares another format."""
+        if declared is not None and declared != self.name:
+            raise TypeError(f"{what}: expected the format {declared}, as in the shader, got {self.name}")
+
+    def unpack(self, view: memoryview) -> bytes:
+        """Returns four 32-bit components for each texel."""
+        is_float = self.is_normalized or self.code in "ef"
+        limit = (1 << 8 * struct.calcsize(self.code) - (self.code in "bh")) - 1
+        missing = [0, 0, 1][self.components - 1 :] if self.components < 4 else []
+        texels = []
+        for texel in struct.iter_unpack(f"={self.components}{self.code}", view.cast("B")):
+            texel = [max(one / limit, -1.0) if self.is_normalized else one for one in texel]
+            texels.append(struct.pack("=4f" if is_float else "=4i" if self.code in "bhi" else "=4I", *texel, *missing))
+        return b"".join(texels)
+
+
+def _view(what: str, value: Any, unit: int = 4) -> memoryview:
     """Returns the memory of an argument."""
     try:
         view = memoryview(value)
@@ -495,8 +580,8 @@ def _view(what: str, value: Any) -> memoryview:
         raise TypeError(f"{what}: expected a NumPy array, array.array, bytearray or bytes, got {kind}") from None
     if not view.c_contiguous:
         raise ValueError(f"{what}: expected contiguous memory in C order, as numpy.ascontiguousarray returns it")
-    if view.nbytes == 0 or view.nbytes % 4:
-        raise ValueError(f"{what}: expected a positive multiple of 4 bytes, got {view.nbytes}")
+    if view.nbytes == 0 or view.nbytes % unit:
+        raise ValueError(f"{what}: expected a positive multiple of {unit} bytes, got {view.nbytes}")
     if view.format[0] == (">" if sys.byteorder == "little" else "<"):
         raise TypeError(f"{what}: expected elements in the byte order of this machine, got format {view.format!r}")
     if view.format.lstrip("@=<>") not in ("b", "B", "c", "h", "H", "i", "I", "l", "L", "q", "Q", "e", "f", "d"):
@@ -504,14 +589,14 @@ def _view(what: str, value: Any) -> memoryview:
     return view
 
 
-def _check_elements(what: str, view: memoryview, scalar: Optional[str]) -> None:
+def _check_elements(what: str, view: memoryview, scalar: Optional[str], where: str = "the shader") -> None:
     """Raises `TypeError` if the elements of an array are not the numbers of the shader; bytes are any."""
     kind = view.format.lstrip("@=<>!")
     if scalar is None or kind in ("b", "B", "c"):
         return
     given = f"{'f' if kind in ('e', 'f', 'd') else 'i'}{8 * view.itemsize}"
-    if given != scalar.replace("u", "i"):
-        raise TypeError(f"{what}: expected elements of {scalar}, as in the shader, got format {view.format!r}")
+    if given not in scalar.replace("u", "i").split():
+        raise TypeError(f"{what}: expected elements of {scalar}, as in {where}, got format {view.format!r}")
 
 
 def _reject_overlaps(views: "Dict[str, memoryview]") -> None:

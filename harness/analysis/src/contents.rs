@@ -1,7 +1,10 @@
 //! The published contents of buffers.
 
+use std::collections::BTreeSet;
+
 use entry_point::AnalysisOptions;
 use results::wire::BufferContents;
+use rspirv::spirv::ImageFormat;
 use spirv_reader::{SpirvModule, SpirvType};
 use walk::FinalBuffer;
 
@@ -30,25 +33,31 @@ fn buffer_contents(module: &SpirvModule, buffer: &FinalBuffer) -> BufferContents
     let found = module.variables.iter().find(|(id, _)| module.descriptor_of(**id) == Some((set, binding)));
     let name = found.map(|(id, variable)| module.variable_name(*id, variable.ty)).unwrap_or_default();
     let bytes = BufferContents::to_hexadecimal(&buffer.bytes);
-    let scalar = found.and_then(|(_, variable)| scalar_name(module, variable.ty));
+    let scalars = found.and_then(|(_, variable)| scalar_names(module, variable.ty));
+    let scalar = scalars.map(|names| Vec::from_iter(names).join(" "));
     let unknown = buffer.first_unknown_byte;
     BufferContents { set, binding, element, name, scalar, bytes, unknown, device: None }
 }
 
-/// Returns the type of all numbers in a type; `None` if there are several.
-fn scalar_name(module: &SpirvModule, ty: u32) -> Option<String> {
-    match module.types.get(&ty)? {
-        SpirvType::Integer { bits, signed } => Some(format!("{}{bits}", if *signed { 'i' } else { 'u' })),
-        SpirvType::Float { bits } => Some(format!("f{bits}")),
+/// Returns the types of the numbers in a type, or the format of an image; `None` for other contents.
+fn scalar_names(module: &SpirvModule, ty: u32) -> Option<BTreeSet<String>> {
+    let name = match module.types.get(&ty)? {
+        SpirvType::Integer { bits, signed } => format!("{}{bits}", if *signed { 'i' } else { 'u' }),
+        SpirvType::Float { bits } => format!("f{bits}"),
         SpirvType::Vector { element: inner, .. }
         | SpirvType::Matrix { column: inner, .. }
         | SpirvType::Array { element: inner, .. }
-        | SpirvType::RuntimeArray { element: inner } => scalar_name(module, *inner),
+        | SpirvType::RuntimeArray { element: inner } => return scalar_names(module, *inner),
         SpirvType::Struct { members } => {
-            let mut names = members.iter().map(|member| scalar_name(module, *member));
-            let first = names.next()??;
-            names.all(|name| name.as_ref() == Some(&first)).then_some(first)
+            let names = members.iter().map(|member| scalar_names(module, *member));
+            return names.collect::<Option<Vec<_>>>().map(|names| names.into_iter().flatten().collect());
         }
-        _ => None,
-    }
+        // Operand 6 of an image type is the format.
+        SpirvType::Handle(_) => {
+            let format = ImageFormat::from_u32(*module.handle_operands.get(&ty)?.get(6)?);
+            format!("{:?}", format.filter(|known| *known != ImageFormat::Unknown)?).to_lowercase()
+        }
+        _ => return None,
+    };
+    Some(BTreeSet::from([name]))
 }

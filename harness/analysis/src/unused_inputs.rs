@@ -31,7 +31,7 @@ pub fn unused_inputs(module: &SpirvModule, options: &AnalysisOptions) -> Result<
     messages.retain(|what| !spare.contains(what));
     messages.extend(mismatched_inputs(module, options));
     messages.extend(absent_addresses(module, options)?);
-    messages.extend(excess_push(module, options)?);
+    messages.extend(mismatched_push(module, options)?);
     match messages.is_empty() {
         true => Ok(spare),
         false => Err(Problem::Input(format!("unusable input: {}", messages.join("; "))).into()),
@@ -230,16 +230,19 @@ fn parse_scalar(scalar: &BlockScalar, text: &str) -> Result<Vec<u8>, Problem> {
     scalar.parse(text).ok_or_else(|| unusable(what()))
 }
 
-/// Returns the push constants beyond the block, without those of a case file.
-fn excess_push(module: &SpirvModule, options: &AnalysisOptions) -> Result<Option<String>, Problem> {
+/// Returns the push constants beyond the block, without those of a case file, or too few for it.
+fn mismatched_push(module: &SpirvModule, options: &AnalysisOptions) -> Result<Option<String>, Problem> {
     let of_case = options.case_inputs.as_ref().map(|case| &case.push);
     let is_given = |offset: &&u64| !of_case.is_some_and(|case| case.contains_key(offset));
     let Some(last) = options.push.keys().rev().find(is_given) else { return Ok(None) };
     let specialized = Specialized::new(module, &options.specialization, &HashMap::new(), None)?;
     let blocks = module.variables.values().filter(|variable| variable.class == StorageClass::PushConstant);
     let sizes = blocks.map(|block| specialized.size_of(block.ty)).collect::<Result<Vec<_>, _>>()?;
-    let size = sizes.into_iter().max().filter(|size| last >= size);
-    Ok(size.map(|size| format!("push constants up to byte {last}, of a block of {size} bytes")))
+    let size = sizes.into_iter().max();
+    let is_wrong = |size: &u64| last >= size || options.needs_whole_push && last + 1 < *size;
+    let message =
+        |size| format!("push constants up to byte {last}; expected {size} bytes, those of their block");
+    Ok(size.filter(is_wrong).map(message))
 }
 
 fn unusable(what: String) -> Problem {

@@ -98,6 +98,8 @@ pub struct AnalysisOptions {
     pub keep_all: bool,
     /// True to keep every write to a buffer observable, for callers that enumerate final contents.
     pub keep_final: bool,
+    /// True if push constants fill their block, or are all absent.
+    pub needs_whole_push: bool,
     /// True to leave floats open that Vulkan does not fix; else they have the value that is rounded to the nearest.
     pub has_exact_floats: bool,
     /// True to execute without checking accesses, to measure its cost.

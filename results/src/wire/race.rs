@@ -90,7 +90,7 @@ pub struct BufferContents {
     pub element: u32,
     /// The name of the variable, or of its block.
     pub name: String,
-    /// The type of all its numbers, such as `u32` or `f16`; null if there are several.
+    /// The types of its numbers, such as `u32` or `f32 u32`, or the format of an image, such as `rgba8`; null if unknown.
     #[serde(default)]
     pub scalar: Option<String>,
     /// The bytes, in hexadecimal.

@@ -63,7 +63,7 @@ pub struct KernelArguments {
     /// Size and contents of an image [default contents: zeros].
     ///
     /// IMAGE is `WxH[xD][,mips=N][,fill=zeros|ones|iota|pairs|spaced|small|random|floats|wide-floats]`: width, height and depth or layers, number of mip levels,
-    /// and contents of the components.
+    /// and contents of the components; or `,file=FILE` with four 32-bit components per texel.
     #[arg(long, value_name = "SET.BINDING|NAME=IMAGE", value_parser = parse_pair, hide_short_help = true)]
     pub image: Vec<(String, String)>,
     /// Sampler filter and address mode [default: repeat]. Without this, sampled values are unknown.
@@ -479,10 +479,17 @@ impl KernelArguments {
             }
         }
         for (name, value) in &self.image {
-            let image = inputs::ImageInput::parse(value);
-            let image = image.ok_or_else(|| {
+            let (size, file) = match value.split_once(",file=") {
+                Some((size, file)) => (size, Some(file)),
+                None => (value.as_str(), None),
+            };
+            let image = inputs::ImageInput::parse(size);
+            let mut image = image.ok_or_else(|| {
                 invalid_value_failure("--image", value, "expected an image such as 64x64,fill=iota")
             })?;
+            if let Some(file) = file {
+                image.texels = inputs::TexelInput::Bytes(parse_contents(file)?);
+            }
             match inputs::parse_binding(name) {
                 Some(binding) => _ = options.images.insert(binding, image),
                 None => _ = options.named_images.insert(name.clone(), image),

@@ -133,6 +133,7 @@ impl ShaderInputs {
     #[must_use]
     pub fn keep_contents(mut self) -> ShaderInputs {
         self.options.keep_final = true;
+        self.options.needs_whole_push = true;
         self
     }
 

@@ -48,20 +48,15 @@ fn contents_that_the_schedule_decides_are_named() -> Result<(), ShaderTestError>
 fn seeded_mistakes_fail_with_their_line() {
     let barrier = "        workgroupBarrier();\n        let left";
     let mistakes = [
-        ("sum.wgsl", PREFIX_SUM.replacen(barrier, "        let left", 1), "race", 7),
-        (
-            "sum.wgsl",
-            PREFIX_SUM.replacen("        workgroupBarrier();\n        part", "        part", 1),
-            "race",
-            9,
-        ),
-        ("sum.wgsl", PREFIX_SUM.replace("part[i - min(i, step)]", "part[i + 64u]"), "out-of-bounds", 8),
-        ("sum.wgsl", PREFIX_SUM.replace("part[i] = data[i]", "part[0] = data[i]"), "race", 5),
+        (PREFIX_SUM.replacen(barrier, "        let left", 1), "race", 7),
+        (PREFIX_SUM.replacen("        workgroupBarrier();\n        part", "        part", 1), "race", 9),
+        (PREFIX_SUM.replace("part[i - min(i, step)]", "part[i + 64u]"), "out-of-bounds", 8),
+        (PREFIX_SUM.replace("part[i] = data[i]", "part[0] = data[i]"), "race", 5),
     ];
-    for (file, text, kind, number) in mistakes {
+    for (text, kind, number) in mistakes {
         let mut data = [1_u32; 64];
         let seeds = [0, 7, 7].map(|seed| {
-            match ShaderTest::source(file, &text).bind(0, 0, &mut data).seed(seed).run() {
+            match ShaderTest::source("sum.wgsl", &text).bind(0, 0, &mut data).seed(seed).run() {
                 Err(ref error @ ShaderTestError::Finding { ref line, .. }) => {
                     let message = error.to_string();
                     let found = &line.findings[0];
@@ -99,11 +94,17 @@ fn wrong_inputs_name_what_was_expected() {
     assert!(empty.as_ref().unwrap_err().to_string().contains("a grid without workgroups"), "{empty:?}");
     let pushed = ShaderTest::source("sum.wgsl", PREFIX_SUM).push(&[0_u32; 64]).bind(0, 0, &mut first).run();
     assert!(pushed.as_ref().unwrap_err().to_string().contains("push constants"), "{pushed:?}");
-    let sized = ShaderTest::source("sum.wgsl", PREFIX_SUM).subgroup_size(3).bind(0, 0, &mut first).run();
+    let block = "#version 450
+layout(push_constant) uniform P { uint a; uint b; };
+layout(set = 0, binding = 0) buffer D { uint d[]; };
+void main() { d[0] = a; }";
+    let pushed = ShaderTest::source("two.comp", block).push(&1_u32).bind(0, 0, &mut first).run();
     assert!(
-        sized.as_ref().unwrap_err().to_string().contains("subgroup_size: 3; expected a power of two"),
-        "{sized:?}"
+        pushed.as_ref().unwrap_err().to_string().contains("up to byte 3; expected 8 bytes"),
+        "{pushed:?}"
     );
+    let sized = ShaderTest::source("sum.wgsl", PREFIX_SUM).subgroup_size(3).bind(0, 0, &mut first).run();
+    assert!(sized.unwrap_err().to_string().contains("subgroup_size: 3; expected a power of two"));
     let (mut floats, mut doubles) = ([0.0_f32; 64], [[0.0_f64; 2]; 16]);
     let typed = ShaderTest::source("sum.wgsl", PREFIX_SUM).bind(0, 0, &mut floats).run();
     let typed = typed.unwrap_err().to_string();
@@ -153,11 +154,7 @@ fn images_pass_between_dispatches() -> Result<(), ShaderTestError> {
     assert_eq!(sum, [5 + 20 + 40 + 100 + 120]);
     for (format, size, expected) in [
         (PixelFormat::Rgba8Unorm, [3, 2, 1], "expected 24 for an image of [3, 2, 1] texels of 4 bytes"),
-        (
-            PixelFormat::R32Uint,
-            [2, 2, 1],
-            "the format R32Uint; expected that of the declaration of `blurred`",
-        ),
+        (PixelFormat::R32Uint, [2, 2, 1], "R32Uint; expected that of the declaration of `blurred`"),
     ] {
         let error = blur(&source).bind_image(0, 2, format, size, &mut target).run().unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
@@ -184,17 +181,13 @@ fn dispatches_without_a_barrier_between_them_must_not_conflict() -> Result<(), S
         (
             "data[id.x] += 1u;",
             shift,
-            Some("dispatch 2 reads what is written by dispatch 1 at set 0, binding 0, byte 0"),
+            Some("2 reads what is written by dispatch 1 at set 0, binding 0, byte 0"),
         ),
-        (
-            shift,
-            "data[id.x] = 7u;",
-            Some("dispatch 2 writes what is read by dispatch 1 at set 0, binding 0, byte 0"),
-        ),
+        (shift, "data[id.x] = 7u;", Some("2 writes what is read by dispatch 1 at set 0, binding 0, byte 0")),
         (
             shift,
             "if (id.x == 0u) { copy[3] = 7u; }",
-            Some("writes what is written by dispatch 1 at set 0, binding 1, byte 12"),
+            Some("written by dispatch 1 at set 0, binding 1, byte 12"),
         ),
         (shift, "if (data[id.x] == 99u) { copy[0] = 1u; }", None),
     ];
