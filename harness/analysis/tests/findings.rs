@@ -282,9 +282,10 @@ fn lifted_findings(body: &str) -> Result<Vec<(FindingKind, String, SourcePositio
 #[test]
 fn undefined_results_are_reported_if_observed() {
     let table: Vec<Vec<String>> = rows(include_str!("undefined-results.tsv")).collect();
-    let (operations, uses): (Vec<_>, Vec<_>) = table.iter().partition(|columns| columns[0] == "operation");
-    for (operation, words) in operations.into_iter().map(|columns| (&columns[1], &columns[2])) {
-        for (using, is_reported) in uses.iter().map(|columns| (&columns[1], columns[2] == "reported")) {
+    let rows_of = |kind: &'static str| table.iter().filter(move |columns| columns[0] == kind);
+    let (operations, uses) = (rows_of("operation"), rows_of("use"));
+    for (operation, words) in operations.map(|columns| (&columns[1], &columns[2])) {
+        for (using, is_reported) in uses.clone().map(|columns| (&columns[1], columns[2] == "reported")) {
             let body = format!(
                 "%nothing = OpISub %u32 %me %me\n%wide = OpIAdd %u32 %63 %1\n\
                  %four = OpCompositeConstruct %v4 %me %me %me %me\n%got = {operation}\n{using}\n"
@@ -313,6 +314,19 @@ fn undefined_results_are_reported_if_observed() {
                 .collect();
             assert_eq!(check_findings, expected, "{body}");
         }
+    }
+}
+
+#[test]
+fn undefined_results_of_floats_are_reported() {
+    const FLOATS: &str = include_str!("templates/floats.spvasm");
+    for columns in rows(include_str!("undefined-results.tsv")).filter(|columns| columns[0] == "float") {
+        let body =
+            format!("{FLOATS}\n%got = {}\n%bits = OpBitcast %u32 %got\nOpStore %out %bits\n", columns[1]);
+        let findings = walk_kernel(&body, 1).unwrap().findings;
+        let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
+        let expected = if columns[2] == "defined" { &[][..] } else { &[&columns[2]][..] };
+        assert_eq!(messages, expected, "{}", columns[1]);
     }
 }
 

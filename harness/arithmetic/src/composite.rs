@@ -342,7 +342,8 @@ fn invert_matrix(matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
         let sign = if (row + column).is_multiple_of(2) { 1.0 } else { -1.0 };
         sign * determinant(minor(row, column)) / full_determinant
     };
-    Some((0..size).map(|column| (0..size).map(|row| entry(column, row)).collect()).collect())
+    let column = |column| (0..size).map(|row| entry(column, row)).collect();
+    (full_determinant != 0.0).then(|| (0..size).map(column).collect())
 }
 
 /// Computes an instruction that packs or unpacks components.

@@ -86,15 +86,17 @@ pub(crate) fn compute_core(op: Op, arguments: &[u64], from: u32, bits: u32) -> O
         Op::FSub => float_result(a - b),
         Op::FMul => float_result(a * b),
         Op::FDiv => float_result(a / b),
+        Op::FRem | Op::FMod if b == 0.0 => None,
         Op::FRem => float_result(a % b),
         Op::FMod => float_result(a - b * (a / b).floor()),
         Op::FNegate => float_result(-a),
         Op::FConvert => float_result(a),
         Op::QuantizeToF16 => float_result(half_to_f64(half_from_f64(a))),
-        Op::ConvertFToU => Some((a as u64).min(mask(bits)) & mask(bits)),
+        // NaN is in no range.
+        Op::ConvertFToU => (0.0..2.0_f64.powi(bits as i32)).contains(&a.trunc()).then_some(a as u64),
         Op::ConvertFToS => {
-            let max_value = (mask(bits) >> 1) as i64;
-            Some((a as i64).clamp(-max_value - 1, max_value) as u64 & mask(bits))
+            let limit = 2.0_f64.powi(bits as i32 - 1);
+            (-limit..limit).contains(&a.trunc()).then_some(a as i64 as u64 & mask(bits))
         }
         Op::IsNan => bool_result(a.is_nan()),
         Op::IsInf => bool_result(a.is_infinite()),
@@ -111,6 +113,22 @@ pub(crate) fn compute_core(op: Op, arguments: &[u64], from: u32, bits: u32) -> O
         Op::FOrdGreaterThanEqual => bool_result(!unordered && a >= b),
         Op::FUnordGreaterThanEqual => bool_result(unordered || a >= b),
         _ => None,
+    }
+}
+
+/// Returns true if `GLSL.std.450` leaves the result of an extended instruction undefined.
+pub(crate) fn is_undefined(op: Extended, a: f64, b: f64, c: f64) -> bool {
+    match op {
+        Extended::Asin | Extended::Acos => a.abs() > 1.0,
+        Extended::Acosh => a < 1.0,
+        Extended::Atanh => a.abs() >= 1.0,
+        Extended::Atan2 => a == 0.0 && b == 0.0,
+        Extended::Pow => a < 0.0 || a == 0.0 && b <= 0.0,
+        Extended::Log | Extended::Log2 | Extended::InverseSqrt => a <= 0.0,
+        Extended::Sqrt => a < 0.0,
+        Extended::FClamp | Extended::NClamp => b > c,
+        Extended::SmoothStep => a >= b,
+        _ => false,
     }
 }
 
@@ -159,6 +177,12 @@ pub(crate) fn compute_extended(op: Extended, a: f64, b: f64, c: f64) -> Option<f
         Extended::Fma => a.mul_add(b, c),
         _ => return None,
     })
+}
+
+/// Returns true if `GLSL.std.450` leaves the product of a float of `width` bits and a power of 2 undefined.
+pub(crate) fn is_ldexp_undefined(value: f64, power: i32, width: u32) -> bool {
+    let product = float_from_bits(float_to_bits(ldexp(value, power), width), width);
+    power > if width == 64 { 1024 } else { 128 } || value.is_finite() && product.is_infinite()
 }
 
 /// Multiplies by 2 to the power of `power`, rounding once.

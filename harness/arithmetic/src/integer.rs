@@ -116,6 +116,8 @@ pub fn fold_extended(op: GlslStd450Op, arguments: &[u64], from: u32, bits: u32) 
     let result = match op {
         GlslStd450Op::UMin => a.min(b),
         GlslStd450Op::UMax => a.max(b),
+        GlslStd450Op::UClamp if b > c => return None,
+        GlslStd450Op::SClamp if s(b) > s(c) => return None,
         GlslStd450Op::UClamp => a.max(b).min(c),
         GlslStd450Op::SMin => s(a).min(s(b)) as u64,
         GlslStd450Op::SMax => s(a).max(s(b)) as u64,

@@ -35,18 +35,40 @@ impl Instruction {
     ///
     /// The first operand has `kind` and `from` bits, the result `bits`.
     pub fn compute_component(self, arguments: &[u64], kind: NumberKind, from: u32, bits: u32) -> Option<u64> {
+        let at = |index: usize| arguments.get(index).map_or(0.0, |bits| float_from_bits(*bits, from));
         match self {
             Instruction::Core(op) => scalar(op, arguments, kind, from, bits),
             Instruction::Extended(GlslStd450Op::Ldexp) => {
                 let power = sign_extend(*arguments.get(1)?, 32) as i32;
-                Some(float_to_bits(float::ldexp(float_from_bits(*arguments.first()?, from), power), bits))
+                let is_undefined = float::is_ldexp_undefined(at(0), power, from);
+                (!is_undefined).then(|| float_to_bits(float::ldexp(at(0), power), bits))
             }
             Instruction::Extended(op) if kind == NumberKind::Float => {
-                let at = |index: usize| arguments.get(index).map_or(0.0, |bits| float_from_bits(*bits, from));
-                float::compute_extended(op, at(0), at(1), at(2)).map(|value| float_to_bits(value, bits))
+                let [a, b, c] = [at(0), at(1), at(2)];
+                let value =
+                    float::compute_extended(op, a, b, c).filter(|_| !float::is_undefined(op, a, b, c));
+                value.map(|value| float_to_bits(value, bits))
             }
             Instruction::Extended(op) => fold_extended(op, arguments, from, bits),
             Instruction::Unpack(_) | Instruction::Pack(_) => None,
+        }
+    }
+
+    /// Computes one component as Direct3D does where SPIR-V leaves the result of floats undefined (D3D11.3, 22): conversions
+    /// saturate, and functions follow IEEE 754.
+    pub fn compute_by_direct3d(self, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
+        let at = |index: usize| arguments.get(index).map_or(0.0, |bits| float_from_bits(*bits, from));
+        let max_signed = (mask(bits) >> 1) as i64;
+        match self {
+            Instruction::Core(Op::ConvertFToU) => Some((at(0) as u64).min(mask(bits))),
+            Instruction::Core(Op::ConvertFToS) => {
+                Some((at(0) as i64).clamp(-max_signed - 1, max_signed) as u64 & mask(bits))
+            }
+            Instruction::Core(Op::FRem | Op::FMod) => Some(float_to_bits(f64::NAN, bits)),
+            Instruction::Extended(op) => {
+                float::compute_extended(op, at(0), at(1), at(2)).map(|value| float_to_bits(value, bits))
+            }
+            Instruction::Core(_) | Instruction::Unpack(_) | Instruction::Pack(_) => None,
         }
     }
 
@@ -83,7 +105,13 @@ impl Instruction {
             NumberKind::Bool | NumberKind::Integer => 1,
         };
         if !composite::is_composite(self) {
-            let ones: Vec<u64> = operands.iter().map(unit_value).collect();
+            let mut ones: Vec<u64> = operands.iter().map(unit_value).collect();
+            // Undefined for ones.
+            if let (Instruction::Extended(GlslStd450Op::Atanh | GlslStd450Op::SmoothStep), [first, ..]) =
+                (self, &mut ones[..])
+            {
+                *first = 0;
+            }
             return match (operands, result) {
                 ([first, ..], [to]) if ones.len() <= MAX_OPERANDS => {
                     self.compute_component(&ones, first.kind, first.bits, to.bits).is_some()
@@ -91,8 +119,13 @@ impl Instruction {
                 _ => false,
             };
         }
-        let ones: Vec<Vec<u64>> =
-            operands.iter().map(|shape| vec![unit_value(shape); shape.count()]).collect();
+        // A matrix of ones has no inverse.
+        let number = |shape: &NumberShape, at: u32| {
+            let is_unit = shape.columns == 1 || at / shape.rows == at % shape.rows;
+            if is_unit { unit_value(shape) } else { 0 }
+        };
+        let numbers = |shape: &NumberShape| (0..shape.count() as u32).map(|at| number(shape, at)).collect();
+        let ones: Vec<Vec<u64>> = operands.iter().map(numbers).collect();
         let operands: Vec<Operand<'_>> =
             ones.iter().zip(operands).map(|(numbers, shape)| Operand { numbers, shape: *shape }).collect();
         let count: usize = result.iter().map(|shape| shape.count()).sum();
@@ -138,73 +171,6 @@ mod tests {
 
     fn bits(numbers: &[f64]) -> Vec<u64> {
         numbers.iter().map(|number| float_to_bits(*number, 32)).collect()
-    }
-
-    /// A matrix, its inverse, and other known results.
-    #[test]
-    fn matrix_operations_are_computed() {
-        let matrix = bits(&[2.0, 0.0, 0.0, 0.0, 4.0, 0.0, 1.0, 0.0, 0.5]);
-        let compute = |op, to| {
-            let operands = [Operand { numbers: &matrix, shape: float(3, 3) }];
-            Instruction::Extended(op).compute(&operands, &[to]).unwrap()
-        };
-        assert_eq!(compute(GlslStd450Op::Determinant, float(1, 1)), bits(&[4.0]));
-        let inverse = bits(&[0.5, 0.0, 0.0, 0.0, 0.25, 0.0, -1.0, 0.0, 2.0]);
-        let inverted = compute(GlslStd450Op::MatrixInverse, float(3, 3));
-        let without_signs = |all: &[u64]| all.iter().map(|bits| bits & 0x7fff_ffff).collect::<Vec<_>>();
-        assert_eq!(without_signs(&inverted), without_signs(&inverse));
-        let other = bits(&[1.0, 2.0, 3.0]);
-        let product = |op, operands: [(&[u64], u32); 2], columns| {
-            let operands = operands.map(|(numbers, columns)| Operand { numbers, shape: float(3, columns) });
-            Instruction::Core(op).compute(&operands, &[float(3, columns)]).unwrap()
-        };
-        assert_eq!(product(Op::Dot, [(&other, 1), (&other, 1)], 1), bits(&[14.0]));
-        assert_eq!(product(Op::MatrixTimesVector, [(&matrix, 3), (&other, 1)], 1), bits(&[5.0, 8.0, 1.5]));
-        assert_eq!(product(Op::VectorTimesMatrix, [(&other, 1), (&matrix, 3)], 1), bits(&[2.0, 8.0, 2.5]));
-        let square = bits(&[4.0, 0.0, 0.0, 0.0, 16.0, 0.0, 2.5, 0.0, 0.25]);
-        assert_eq!(product(Op::MatrixTimesMatrix, [(&matrix, 3), (&matrix, 3)], 3), square);
-        let word = NumberShape { kind: NumberKind::Integer, bits: 32, rows: 1, columns: 1 };
-        let numbers = [[0xffff_ffff], [0xffff_fffe]];
-        let operands = [0, 1].map(|at| Operand { numbers: &numbers[at], shape: word });
-        let compute_wide = |op: Op| Instruction::Core(op).compute(&operands, &[word, word]).unwrap();
-        assert_eq!(compute_wide(Op::UMulExtended), [2, 0xffff_fffd]);
-        assert_eq!(compute_wide(Op::SMulExtended), [2, 0]);
-        assert_eq!(compute_wide(Op::IAddCarry), [0xffff_fffd, 1]);
-        assert_eq!(compute_wide(Op::ISubBorrow), [1, 0]);
-    }
-
-    /// Widening, wrapping, saturating and undefined sums.
-    #[test]
-    fn products_of_integers_add_up() {
-        let integer_shape = |bits, rows| NumberShape { kind: NumberKind::Integer, bits, rows, columns: 1 };
-        let dot = |op, all: &[(&[u64], u32)], to| {
-            let operands = all.iter().map(|(numbers, bits)| {
-                let shape = integer_shape(*bits, numbers.len() as u32);
-                Operand { numbers, shape }
-            });
-            Instruction::Core(op).compute(&operands.collect::<Vec<_>>(), &[integer_shape(to, 1)])
-        };
-        let low = (&[0x80, 0x80, 0x80, 0x80][..], 8);
-        let (ones, packed) = ((&[0xff, 0xff, 0xff, 0xff][..], 8), (&[0x8080_8080][..], 32));
-        for bytes in [low, packed] {
-            assert_eq!(dot(Op::SDot, &[bytes, bytes], 32), Some(vec![65_536]));
-            assert_eq!(dot(Op::SDot, &[bytes, bytes], 16), Some(vec![0]));
-            assert_eq!(dot(Op::UDot, &[bytes, ones], 32), Some(vec![4 * 128 * 255]));
-            assert_eq!(dot(Op::SUDot, &[bytes, ones], 32), Some(vec![0x1_0000_0000 - 4 * 128 * 255]));
-        }
-        let with_accumulator = |number: u64| {
-            [(&[1, 1][..], 32), (&[2, 3][..], 32), (&[number][..], 32)].map(|one| (one.0.to_vec(), one.1))
-        };
-        let saturated = |op, number| {
-            let all = with_accumulator(number);
-            dot(op, &all.each_ref().map(|(numbers, bits)| (&numbers[..], *bits)), 32)
-        };
-        assert_eq!(saturated(Op::SDotAccSat, 0x7fff_fffd), Some(vec![0x7fff_ffff]));
-        assert_eq!(saturated(Op::SDotAccSat, 0xffff_ffff), Some(vec![4]));
-        assert_eq!(saturated(Op::UDotAccSat, 0xffff_ffff), Some(vec![0xffff_ffff]));
-        let large = (&[0x4000_0000, 0x4000_0000][..], 32);
-        assert_eq!(dot(Op::SDotAccSat, &[large, large, (&[0], 32)], 32), None);
-        assert_eq!(dot(Op::SDot, &[large, large], 32), Some(vec![0]));
     }
 
     /// Negative zeros: the fraction of a negative number, and a sum of them.

@@ -1,7 +1,8 @@
 //! Findings: their kinds, and the invocations and positions involved.
 
+use arithmetic::Instruction;
 use litmus::closed_enum;
-use rspirv::spirv::Op;
+use rspirv::spirv::{GlslStd450Op, Op};
 use spirv_reader::{SourcePosition, Stage};
 
 closed_enum! {
@@ -166,10 +167,18 @@ impl std::fmt::Display for InvocationId {
 }
 
 /// Returns cause and message of the finding, if an instruction can have an undefined result.
-pub fn undefined_result(op: Op) -> Option<(FindingCause, String)> {
+pub fn undefined_result(instruction: Instruction) -> Option<(FindingCause, String)> {
+    let op = match instruction {
+        Instruction::Core(op) => op,
+        Instruction::Extended(op) => {
+            let message = format!("{op:?} without a defined result: {}", undefined_operands(op)?);
+            return Some((FindingCause::UndefinedResult, message));
+        }
+        Instruction::Unpack(_) | Instruction::Pack(_) => return None,
+    };
     let mut cause = FindingCause::UndefinedResult;
     let why = match op {
-        Op::UDiv | Op::UMod => {
+        Op::UDiv | Op::UMod | Op::FRem | Op::FMod => {
             cause = FindingCause::DivisionByZero;
             "it divides by zero"
         }
@@ -184,6 +193,7 @@ pub fn undefined_result(op: Op) -> Option<(FindingCause, String)> {
             "its bit field exceeds the number"
         }
         Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat => "the sum of the products does not fit",
+        Op::ConvertFToU | Op::ConvertFToS => "its number is outside the range of the integer",
         Op::PtrDiff => "its pointers do not point into one array",
         Op::VectorExtractDynamic | Op::VectorInsertDynamic => {
             let message = format!("Op{op:?} of a component outside the vector");
@@ -192,4 +202,26 @@ pub fn undefined_result(op: Op) -> Option<(FindingCause, String)> {
         _ => return None,
     };
     Some((cause, format!("Op{op:?} without a defined result: {why}")))
+}
+
+/// Returns the operands for which the result of an extended instruction is undefined.
+fn undefined_operands(op: GlslStd450Op) -> Option<&'static str> {
+    use GlslStd450Op::{
+        Acos, Acosh, Asin, Atan2, Atanh, FClamp, InverseSqrt, Ldexp, Log, Log2, MatrixInverse, NClamp, Pow,
+        SClamp, SmoothStep, Sqrt, UClamp,
+    };
+    Some(match op {
+        Asin | Acos => "its operand is not from -1 to 1",
+        Acosh => "its operand is less than 1",
+        Atanh => "its operand is not between -1 and 1",
+        Atan2 => "both operands are 0",
+        Pow => "its base is negative, or 0 with an exponent that is not positive",
+        Log | Log2 | InverseSqrt => "its operand is not positive",
+        Sqrt => "its operand is negative",
+        FClamp | NClamp | UClamp | SClamp => "its minimum is greater than its maximum",
+        SmoothStep => "its first edge is not less than the second",
+        Ldexp => "the product is too large",
+        MatrixInverse => "the matrix is singular",
+        _ => return None,
+    })
 }

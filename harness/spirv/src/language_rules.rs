@@ -63,6 +63,11 @@ impl SpirvModule {
         Some(module)
     }
 
+    /// Returns true if the source language defines results of floats that SPIR-V leaves undefined.
+    pub fn defines_float_results(&self) -> bool {
+        self.is_by_language && self.language == Some(ShaderLanguage::Hlsl)
+    }
+
     /// Returns true if the module exchanges a value for one that it compares with.
     pub fn has_exchanges(&self) -> bool {
         self.has_instruction(Op::AtomicCompareExchange)

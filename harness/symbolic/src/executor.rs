@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use arithmetic::Instruction;
 use litmus::{ArithmeticOperation, InstructionKind, LocationId};
 use spirv_reader::{
     BarrierPart, SourcePosition, Specialized, SpirvInstruction, SpirvOperation, SpirvProblem, Stage,
@@ -308,8 +309,9 @@ impl<'a> Executor<'a> {
     pub(crate) fn report_undefined_result(&mut self, state: &mut PathState, id: u32) -> Step<()> {
         let mut code = self.context.module().functions.values().flat_map(|function| &function.code);
         let undefined_instruction = code.find(|instruction| instruction.result == id);
-        let undefined = undefined_instruction
-            .and_then(|instruction| Some((instruction, undefined_result(instruction.op)?)));
+        let undefined = undefined_instruction.and_then(|instruction| {
+            Some((instruction, undefined_result(Instruction::Core(instruction.op))?))
+        });
         let (instruction, (cause, message)) = undefined.ok_or_else(|| malformed("unknown instruction"))?;
         let here = std::mem::replace(&mut self.at, (instruction.line, instruction.place));
         let reported = self.report_conditionally(state, cause, message, String::new());

@@ -1,7 +1,8 @@
 //! Arithmetic on concrete values: integers, booleans, floats, vectors and matrices.
 
 use arithmetic::{
-    Instruction, MAX_OPERANDS, NumberShape, Operand, float_from_bits, float_to_bits, split_fraction,
+    Instruction, MAX_OPERANDS, NumberKind, NumberShape, Operand, float_from_bits, float_to_bits,
+    split_fraction,
 };
 use spirv_reader::{MemoryOperands, SpirvType};
 
@@ -66,7 +67,7 @@ impl Interpreter<'_> {
             return match self.compute_reduction(inst, instruction, operands, arguments)? {
                 Some(value) => Ok(value),
                 None => {
-                    let undefined_taint = self.undefined_computation(ctx, instruction, taint)?;
+                    let undefined_taint = self.undefined_instruction_result(ctx, instruction, taint)?;
                     Ok(program.filled_value(inst.raw.ty, taint | undefined_taint)?)
                 }
             };
@@ -88,7 +89,10 @@ impl Interpreter<'_> {
             numbers.iter_mut().zip(arguments).for_each(|(number, argument)| *number = argument.0);
             let mut taint = result_taint(instruction, arguments, bits);
             let (numbers, kind) = (&numbers[..arguments.len()], kind.to_arithmetic());
-            let result = instruction.compute_component(numbers, kind, from, bits);
+            let result = instruction.compute_component(numbers, kind, from, bits).or_else(|| {
+                let defines = kind == NumberKind::Float && program.module.defines_float_results();
+                defines.then(|| instruction.compute_by_direct3d(numbers, from, bits)).flatten()
+            });
             let is_fixed = |result| instruction.is_fixed_component(numbers, kind, from, bits, result);
             if self.setup.has_exact_floats && !result.is_none_or(is_fixed) {
                 taint |= OPAQUE;
@@ -110,7 +114,7 @@ impl Interpreter<'_> {
             row.iter_mut().zip(arguments).for_each(|(place, argument)| *place = single(argument));
             let (value, lacks) = one(&row[..arguments.len()]);
             return Ok(match lacks {
-                true => value.with_taint(self.undefined_computation(ctx, instruction, taint)?),
+                true => value.with_taint(self.undefined_instruction_result(ctx, instruction, taint)?),
                 false => value,
             });
         };
@@ -128,28 +132,13 @@ impl Interpreter<'_> {
             parts.push(one(&row[..arguments.len()]));
         }
         let undefined_taint = match parts.iter().any(|(_, lacks)| *lacks) {
-            true => self.undefined_computation(ctx, instruction, taint)?,
+            true => self.undefined_instruction_result(ctx, instruction, taint)?,
             false => 0,
         };
         let part = |(value, is_undefined): (ConcreteValue, bool)| {
             value.with_taint(if is_undefined { undefined_taint } else { 0 })
         };
         Ok(ConcreteValue::from_components(parts.into_iter().map(part)))
-    }
-
-    /// Returns the taint of a result that is undefined for its operands, or refuses an unknown computation.
-    fn undefined_computation(
-        &mut self,
-        ctx: &InvocationCtx<'_>,
-        instruction: Instruction,
-        taint: Taint,
-    ) -> Step<Taint> {
-        match instruction {
-            Instruction::Core(op) => self.undefined_instruction_result(ctx, op, taint),
-            Instruction::Extended(_) | Instruction::Unpack(_) | Instruction::Pack(_) => {
-                Err(unsupported(instruction_name(instruction) + " of this type").into())
-            }
-        }
     }
 
     /// Executes `Modf`, which stores the whole part through a pointer and returns the fraction.
@@ -258,7 +247,7 @@ impl Interpreter<'_> {
 }
 
 /// Returns the name of an instruction for messages.
-fn instruction_name(instruction: Instruction) -> String {
+pub(super) fn instruction_name(instruction: Instruction) -> String {
     match instruction {
         Instruction::Core(op) => format!("Op{op:?}"),
         Instruction::Extended(op) => format!("{op:?}"),

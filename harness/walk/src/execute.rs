@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use arithmetic::mask;
+use arithmetic::{Instruction, mask};
 use litmus::InterlockEnd;
 use rspirv::spirv::{GlslStd450Op, Scope, StorageClass};
 use spirv_reader::{
@@ -190,7 +190,12 @@ impl Interpreter<'_> {
                     Ok(element) => element.with_taint(index.1),
                     Err(_) => ConcreteValue::Bits(
                         0,
-                        index.1 | self.undefined_instruction_result(ctx, inst.raw.op, index.1)?,
+                        index.1
+                            | self.undefined_instruction_result(
+                                ctx,
+                                Instruction::Core(inst.raw.op),
+                                index.1,
+                            )?,
                     ),
                 }
             }
@@ -200,7 +205,8 @@ impl Interpreter<'_> {
                 match self.insert_component(&into, &[index.0 as u32], value) {
                     Ok(all) => all.with_taint(index.1),
                     Err(_) => {
-                        let undefined_taint = self.undefined_instruction_result(ctx, inst.raw.op, index.1)?;
+                        let undefined_taint =
+                            self.undefined_instruction_result(ctx, Instruction::Core(inst.raw.op), index.1)?;
                         into.with_taint(index.1 | undefined_taint)
                     }
                 }
@@ -245,7 +251,8 @@ impl Interpreter<'_> {
                 Ok(ConcreteValue::Bits((byte_distance / stride) as u64 & mask(bits), taint))
             }
             _ => {
-                let undefined_taint = self.undefined_instruction_result(ctx, inst.raw.op, taint)?;
+                let undefined_taint =
+                    self.undefined_instruction_result(ctx, Instruction::Core(inst.raw.op), taint)?;
                 Ok(ConcreteValue::Bits(0, taint | undefined_taint))
             }
         }

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use rspirv::spirv::Op;
+use arithmetic::Instruction;
 use spirv_reader::{HlslMemory, ShaderLanguage, SourcePosition, SpirvOperation, Stage, switch_cases};
 
 use super::state::{
@@ -18,6 +18,7 @@ use entry_point::{
 };
 
 use super::access::AccessConflict;
+use super::compute::instruction_name;
 use super::memory::MemoryObject;
 use super::program::DecodedInstruction;
 use super::race_check::{AccessOrder, AccessRecord};
@@ -129,11 +130,11 @@ impl Interpreter<'_> {
     pub fn undefined_instruction_result(
         &mut self,
         ctx: &InvocationCtx<'_>,
-        op: Op,
+        instruction: Instruction,
         operands: Taint,
     ) -> Step<Taint> {
-        let (cause, message) =
-            undefined_result(op).ok_or_else(|| unsupported(format!("Op{op:?} of this type")))?;
+        let (cause, message) = undefined_result(instruction)
+            .ok_or_else(|| unsupported(instruction_name(instruction) + " of this type"))?;
         self.note_inputs(ctx, operands);
         Ok(self.undefined_result(ctx, cause, message, None))
     }

@@ -280,7 +280,8 @@ impl Interpreter<'_> {
             BallotQuery::Inverse => ConcreteValue::from_bool(bits >> lane & 1 != 0, taint),
             BallotQuery::BitExtract { index } => {
                 let (index, more) = self.bits_of_id(ctx, index)?;
-                ConcreteValue::from_bool(bits >> index.min(127) & 1 != 0, taint | more)
+                let outside = if index < self.setup.subgroup_size.into() { 0 } else { UNDEFINED };
+                ConcreteValue::from_bool(bits >> index.min(127) & 1 != 0, taint | more | outside)
             }
             BallotQuery::BitCount { operation } => {
                 let counted = match operation {
