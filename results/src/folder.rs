@@ -202,7 +202,10 @@ impl ResultsFolder {
     ///
     /// # Errors
     /// Returns an error if a file cannot be written.
-    pub fn restore(&mut self, lines: &[RunLine]) -> Result<Vec<ChangedFile>, FolderError> {
+    pub fn restore<'l>(
+        &mut self,
+        lines: impl IntoIterator<Item = &'l RunLine>,
+    ) -> Result<Vec<ChangedFile>, FolderError> {
         // A resumed run leaves the environment of the first one in the plan.
         let is_own = |plan: PlanRecord| (&plan.plan, plan.seed) == (&self.plan.plan, self.plan.seed);
         let is_plan_intact = read::read_plan(&self.path).is_ok_and(|plan| plan.is_some_and(is_own));
@@ -214,6 +217,7 @@ impl ResultsFolder {
             let failed = |source| FolderError::Create { path: self.path.clone(), source };
             fs::create_dir_all(&self.path).map_err(failed)?;
         }
+        let mut lines = Some(lines);
         for file in changed.iter().filter(|file| file.is_restored) {
             let path = self.path.join(file.name);
             if fs::metadata(&path).is_ok_and(|found| found.len() > 0) {
@@ -223,7 +227,7 @@ impl ResultsFolder {
             }
             match file.name {
                 PLAN => write_plan(&self.path, &self.plan)?,
-                _ => self.journal.replace(lines)?,
+                _ => self.journal.replace(lines.take().into_iter().flatten())?,
             }
         }
         Ok(changed)
@@ -256,13 +260,11 @@ impl ResultsFolder {
         self.journal.is_in_place()
     }
 
-    /// Writes the table of outcomes and the text report, in plan order; missing verdicts are listed as
-    /// missing.
+    /// Writes the table of outcomes and the text report of the complete lines of the plan.
     ///
     /// # Errors
     /// Returns an error if a file cannot be written.
     pub fn finish(&self, lines: &[RunLine]) -> Result<(), FolderError> {
-        let lines = &self.plan.complete_lines(lines);
         let outcomes = self.path.join(OUTCOMES_FILE);
         let mut bytes = Vec::new();
         {

@@ -81,7 +81,7 @@ impl Journal {
     ///
     /// # Errors
     /// Returns an error if the new file cannot be written or locked.
-    pub fn replace(&mut self, lines: &[RunLine]) -> Result<(), JournalError> {
+    pub fn replace<'l>(&mut self, lines: impl IntoIterator<Item = &'l RunLine>) -> Result<(), JournalError> {
         let failed = |source| JournalError::Io { path: self.path.clone(), source };
         let mut text = Vec::new();
         for line in lines {

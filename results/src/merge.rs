@@ -111,7 +111,7 @@ pub fn merge_into(parts: &[Results], out: &Path) -> Result<(PlanRecord, Vec<RunL
     for line in &lines {
         folder.append(line)?;
     }
-    folder.finish(&lines)?;
+    folder.finish(&plan.complete_lines(lines.clone()))?;
     let machine_code: Vec<_> = parts.iter().flat_map(|part| part.machine_code.iter().cloned()).collect();
     folder.write_machine_code(&machine_code)?;
     Ok((plan, lines))

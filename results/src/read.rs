@@ -61,7 +61,7 @@ impl Results {
     /// `missing` for each without one.
     pub fn complete_lines(&self) -> Vec<RunLine> {
         let Some(plan) = &self.plan else { return self.lines.clone() };
-        plan.complete_lines(&self.lines)
+        plan.complete_lines(self.lines.clone())
     }
 
     /// Returns the number of verdicts of the plan that are missing.

@@ -183,8 +183,7 @@ impl<'w> RunLog<'w> {
     }
 
     fn restore_folder(&mut self) -> Result<(), Failure> {
-        let verdicts: Vec<RunLine> = self.lines.iter().flatten().cloned().collect();
-        for file in self.folder.restore(&verdicts).map_err(Failure::folder_error)? {
+        for file in self.folder.restore(self.lines.iter().flatten()).map_err(Failure::folder_error)? {
             self.changed_files.retain(|known| known.name != file.name);
             self.changed_files.push(file);
         }
@@ -199,12 +198,13 @@ impl<'w> RunLog<'w> {
     /// # Errors
     /// If the folder cannot be written.
     pub fn finish(mut self) -> Result<FinishedLog, Failure> {
-        let verdicts: Vec<RunLine> = self.lines.iter().flatten().cloned().collect();
-        let all = self.folder.plan().complete_lines(&verdicts);
-        let missing = if verdicts.len() < all.len() { all.get(self.written_count..) } else { None };
+        self.restore_folder()?;
+        let verdicts: Vec<RunLine> = std::mem::take(&mut self.lines).into_iter().flatten().collect();
+        let known = verdicts.len();
+        let all = self.folder.plan().complete_lines(verdicts);
+        let missing = if known < all.len() { all.get(self.written_count..) } else { None };
         let mut missing = missing.unwrap_or_default().iter();
         let printed = missing.try_for_each(|line| self.writer.write_verdict(line)).map_err(stdout_failure);
-        self.restore_folder()?;
         if self.changed_files.iter().all(|file| file.is_restored) {
             self.folder.finish(&all).map_err(Failure::folder_error)?;
         }

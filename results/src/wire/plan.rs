@@ -63,20 +63,21 @@ impl PlanRecord {
 
     /// Returns one line for each device and test, in plan order, with the reason `missing` for those not in
     /// `lines`.
-    pub fn complete_lines(&self, lines: &[RunLine]) -> Vec<RunLine> {
-        let mut lines_by_test: BTreeMap<(&str, &str), &RunLine> =
-            lines.iter().map(|line| ((line.device.as_str(), line.id.as_str()), line)).collect();
+    pub fn complete_lines(&self, lines: Vec<RunLine>) -> Vec<RunLine> {
+        let key = |line: &RunLine| (line.device.clone(), line.id.clone());
+        let mut lines_by_test: BTreeMap<(String, String), Box<RunLine>> =
+            lines.into_iter().map(|line| (key(&line), Box::new(line))).collect();
         let mut all = Vec::with_capacity(self.devices.len() * self.tests.len());
         for (index, device) in self.devices.iter().enumerate() {
             for test in &self.tests {
-                all.push(match lines_by_test.remove(&(device.name.as_str(), test.id.as_str())) {
-                    Some(line) => line.clone(),
+                all.push(match lines_by_test.remove(&(device.name.clone(), test.id.clone())) {
+                    Some(line) => *line,
                     None => self.missing_line(index, device, test),
                 });
             }
         }
         // Lines that are not in the plan come last, so that no observation is lost.
-        all.extend(lines_by_test.into_values().cloned());
+        all.extend(lines_by_test.into_values().map(|line| *line));
         all
     }
 

@@ -294,7 +294,7 @@ fn symbolic_links_are_replaced_or_refused() {
     for name in [SUMMARY_FILE, "outcomes.csv.unfinished"] {
         std::os::unix::fs::symlink(&precious, path.join(name)).unwrap();
     }
-    folder.finish(&[]).unwrap();
+    folder.finish(&folder.plan().complete_lines(Vec::new())).unwrap();
     drop(folder);
     assert!(fs::symlink_metadata(path.join(SUMMARY_FILE)).unwrap().is_file());
     fs::remove_file(path.join(JOURNAL)).unwrap();
@@ -401,7 +401,7 @@ fn two_runs_never_share_a_folder() {
 fn the_end_writes_table_and_summary() {
     let root = tempdir().unwrap();
     let folder = ResultsFolder::start(root.path(), &whole_plan()).unwrap();
-    folder.finish(&run_lines()).unwrap();
+    folder.finish(&folder.plan().complete_lines(run_lines())).unwrap();
     let mut names: Vec<String> = fs::read_dir(root.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
