@@ -323,8 +323,9 @@ fn absent_addresses(module: &SpirvModule, options: &AnalysisOptions) -> Result<V
         return Ok(Vec::new());
     }
     let specialized = Specialized::new(module, &options.specialization, &HashMap::new(), None)?;
-    let exists = |at: &AddressTarget| {
-        module.variables.keys().any(|id| address_offset_in(&specialized, *id, at).is_some())
+    let exists = |at: &AddressTarget| match at {
+        AddressTarget::Address(name, _) => options.addresses.iter().any(|other| other.name == *name),
+        _ => module.variables.keys().any(|id| address_offset_in(&specialized, *id, at).is_some()),
     };
     let absent = options.addresses.iter().filter(|address| !exists(&address.at));
     Ok(absent

@@ -101,7 +101,7 @@ int main(int count, char **arguments) {
     int is_late = strcmp(kind, "late") == 0 || strcmp(kind, "updated") == 0, is_unbound = strcmp(kind, "unbound") == 0;
     int is_partial = strcmp(kind, "partial") == 0 || is_unbound, is_inline = strcmp(kind, "inline") == 0, is_pushed = strncmp(kind, "push", 4) == 0;
     has_addresses = strncmp(kind, "descriptor-buffer", 17) == 0;
-    has_pointer = strcmp(kind, "pointer") == 0;
+    has_pointer = strncmp(kind, "pointer", 7) == 0;
     int has_template = strstr(kind, "template") != NULL, is_images = strcmp(kind, "images") == 0;
     VkApplicationInfo application = { VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_2 };
     VkInstanceCreateInfo instance_info = { VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application };
@@ -167,7 +167,10 @@ int main(int count, char **arguments) {
     if (strcmp(kind, "alias") == 0) to.buffer = buffers[0];
     if (strcmp(kind, "overlap") == 0) to = (VkDescriptorBufferInfo){ buffers[0], 256, VK_WHOLE_SIZE };
     contents[2][0] = is_unbound ? 4 : chosen;
-    if (has_pointer) memcpy(contents[2], (VkDeviceAddress[]){ address_of(buffers[0]) }, sizeof(VkDeviceAddress));
+    /* Of a chain, buffer 3 has the address of buffer 0. */
+    int is_chain = strcmp(kind, "pointer-chain") == 0;
+    if (has_pointer) memcpy(contents[2], (VkDeviceAddress[]){ address_of(buffers[is_chain ? 3 : 0]) + (is_chain ? 16 : 0) }, sizeof(VkDeviceAddress));
+    if (is_chain) memcpy((char *)contents[3] + 16, (VkDeviceAddress[]){ address_of(buffers[0]) }, sizeof(VkDeviceAddress));
     VkBufferViewCreateInfo view_info = { VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO, .buffer = buffers[0], .format = VK_FORMAT_R32_UINT, .range = 64 };
     VkBufferView texels;
     CHECK(vkCreateBufferView(device, &view_info, NULL, &texels));
