@@ -48,6 +48,8 @@ pub fn load_shader_kernels(
     let lines = fs::read_to_string(file).unwrap_or_default().lines().map(str::to_owned).collect();
     let source = SourceLines { file, lines };
     let mut kernels = Vec::new();
+    // Layouts need the sizes of push constants and buffers, not their contents.
+    let compilation = &Compilation { ignores_contents: true, ..compilation.clone() };
     for shader in load_all(file, compilation) {
         let shader = shader.map_err(|error| error.to_failure())?;
         let (module, entries) = read_entry_points(file, &shader, options).map_err(to_failure)?;
@@ -55,7 +57,6 @@ pub fn load_shader_kernels(
             let entry = given.entry.clone().unwrap_or_default();
             let id = format!("{}:{entry}", shader_stem(file));
             let mut analyzed = AnalyzedShader::new(id, file.to_owned(), entry);
-            // Layouts need the sizes of push constants and buffers, not their contents.
             let prepared = analysis::choose_inputs(&module, &given, InputMode::Zeros, InputGrid::Whole)
                 .and_then(|chosen| analysis::dispatch::plan_dispatch(&module, &chosen.primary(&given)))
                 .and_then(|dispatch| Ok((dispatch, entry_steps(&module, &given, &source)?)));

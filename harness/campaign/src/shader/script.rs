@@ -216,7 +216,10 @@ pub enum ScriptProblem {
     Sizes(u64, u64),
     #[error("no dispatch {0}; expected 1 to {1}")]
     NoRun(usize, usize),
-    #[error("the contents of `{0}` are not known here: {1}")]
+    #[error(
+        "the contents of `{0}` are not known here: {1}; start another script with this dispatch, and give the buffer one of the \
+         possible contents"
+    )]
     UnknownContents(String, &'static str),
 }
 

@@ -83,6 +83,8 @@ pub struct Compilation {
     pub is_uncached: bool,
     /// The subgroup size of the dispatches of a script with several [default: 32].
     pub subgroup_size: Option<u32>,
+    /// True if only the modules are used, so that the contents that the dispatches of a script leave are not computed.
+    pub ignores_contents: bool,
     /// The archives that were read.
     pub archives: ArchiveCache,
 }

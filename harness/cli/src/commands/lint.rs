@@ -1,6 +1,7 @@
 //! `lint`: findings in a shader that hold for every dispatch.
 
 use campaign::parallel::process_in_order;
+use campaign::shader::source::Compilation;
 use lint::LintRule;
 use results::wire::{FindingRecord, LINT_SCHEMA, LintLine};
 use vk_litmus::{CompileOptions, Error, ErrorKind, program};
@@ -28,7 +29,7 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
         let rules = LintRule::ALL.into_iter().map(rule);
         return print_text(&rules.collect::<String>());
     }
-    let compilation = arguments.kernel.compilation()?;
+    let compilation = Compilation { ignores_contents: true, ..arguments.kernel.compilation()? };
     let files = collect_shader_files(&arguments.shaders, &compilation)?;
     let compilation = program::compile_options(compilation);
     let is_many = files.len() > MAX_LISTED_FILES && !quiet;

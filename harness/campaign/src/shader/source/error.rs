@@ -7,7 +7,7 @@ use spirv_reader::ShaderLanguage;
 use super::stage::LanguageMark;
 use crate::Failure;
 use crate::shader::archive::ArchiveError;
-use crate::shader::script::ScriptError;
+use crate::shader::script::{ScriptError, ScriptProblem};
 
 /// Why a shader could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -140,6 +140,7 @@ impl SourceError {
     pub fn short_cause(&self) -> &'static str {
         match self {
             SourceError::File { .. } => "file cannot be read",
+            error if error.is_unknown_contents() => "contents that depend on a dispatch before",
             SourceError::Script { .. } => "script that is not supported",
             SourceError::Archive { .. } => "damaged archive",
             SourceError::NoModules { .. } => "archive without modules",
@@ -164,10 +165,16 @@ impl SourceError {
         }
     }
 
-    /// Converts the error: a missing or hanging compiler is a failure of the environment, any other error is
-    /// wrong input.
+    /// Returns true if a script is valid, but the contents that a dispatch reads are not known.
+    fn is_unknown_contents(&self) -> bool {
+        matches!(self, SourceError::Script { error, .. } if matches!(error.problem, ScriptProblem::UnknownContents(..)))
+    }
+
+    /// Converts the error: a missing or hanging compiler is a failure of the environment, and a script whose contents are
+    /// not known has no answer; any other error is wrong input.
     pub fn to_failure(&self) -> Failure {
         match self {
+            error if error.is_unknown_contents() => Failure::environment_error(error),
             SourceError::NoCompiler { .. } | SourceError::CompilerFailed { .. } => {
                 Failure::environment_error(self)
             }

@@ -105,7 +105,7 @@ pub(super) fn load_script(
             let size = compilation.subgroup_size.unwrap_or(ASSUMED_SUBGROUP_SIZE);
             options.subgroup_size.get_or_insert(size);
         }
-        if index < last {
+        if index < last && !compilation.ignores_contents {
             update_buffers(run, &module, &options, &mut buffers);
         }
         if number.is_none() || index == last {
