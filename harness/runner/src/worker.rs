@@ -426,6 +426,8 @@ fn fill_answer(
             Snapshot { observation: answer.observation.clone(), twin: None, spread: answer.spread.clone() };
         let device = devices.get(&job.device)?;
         let metadata = RunMetadata::default();
+        // Overlap depends on the placement. All forms of a test have one twin, which is compiled once.
+        let variant = RunVariant { shader: shaders::Variant { form: None, ..variant.shader }, ..variant };
         let attempt =
             run_test(device, &twin, variant, "", &settings(TWIN_BUDGET_DIVISOR), metadata, &mut |seen| {
                 on_snapshot(&|| Snapshot { twin: Some((&seen().observation).into()), ..first.clone() })

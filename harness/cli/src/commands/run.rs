@@ -50,6 +50,8 @@ use progress::RunProgressBar;
 
 const DEFAULT_SUITE: &str = "quick";
 const DEFAULT_TIME: Duration = Duration::from_secs(60);
+/// Additional default time for each form of `--transform`.
+const FORM_TIME: Duration = Duration::from_secs(10);
 /// Additional time for a run with the default time, so that every test runs on a busy machine.
 const DEFAULT_GRACE: Duration = Duration::from_secs(120);
 /// The share of the time for predictions, as a divisor.
@@ -512,14 +514,15 @@ impl LoadedRun<'_> {
 
     /// Returns the budget for the tests of this shard.
     fn budget(&self, tests: usize) -> TestBudget {
+        let default_time = DEFAULT_TIME + FORM_TIME * self.arguments.transform.into();
         match (self.arguments.instances, self.arguments.time) {
             (Some(instances), _) => TestBudget::Instances(instances),
             (None, Some(time)) => TestBudget::Time(time),
             // A runner that requests a part of a suite gets a proportional part of the time.
             (None, None) if self.arguments.gtest_filter.is_some() => {
-                TestBudget::Time(DEFAULT_TIME.mul_f64(tests as f64 / self.ids.len().max(tests).max(1) as f64))
+                TestBudget::Time(default_time.mul_f64(tests as f64 / self.ids.len().max(tests).max(1) as f64))
             }
-            (None, None) => TestBudget::Time(DEFAULT_TIME),
+            (None, None) => TestBudget::Time(default_time),
         }
     }
 
