@@ -20,8 +20,8 @@ use super::state::{AtomicPlace, Interpreter, InvocationCtx};
 use super::step::Step;
 use super::sync::restrict_to_tracked_classes;
 use super::value::{
-    COMPUTED_FROM_UNWRITTEN, ConcretePointer, ConcreteValue, FAILED_WEAKLY, INACTIVE_LANE, INPUT_MASK,
-    LAST_VALUE, OPAQUE, PRIVATE_TAG, SCHEDULE_DEPENDENT, Taint, UNDEFINED, UNWRITTEN, undefined_source,
+    ConcretePointer, ConcreteValue, FAILED_WEAKLY, INACTIVE_LANE, INPUT_MASK, LAST_VALUE, OPAQUE,
+    PRIVATE_TAG, SCHEDULE_DEPENDENT, Taint, UNDEFINED, undefined_source,
 };
 
 /// Upper bound on the settled loads of a place that are recorded.
@@ -100,8 +100,14 @@ impl AtomicUpdate {
             && !add.is_fixed_component(&[self.old, self.value], NumberKind::Float, bits, bits, self.new)
     }
 
-    fn taint(&self) -> Taint {
-        self.old_taint | self.operand_taint
+    /// Returns true if the previous value decides what is stored.
+    fn depends_on_old(&self) -> bool {
+        matches!(self.kind, AtomicKind::CompareExchange { .. } | AtomicKind::Update { .. }) && !self.clears()
+    }
+
+    /// Returns the taint of the value that memory holds afterwards.
+    fn stored_taint(&self) -> Taint {
+        self.operand_taint | if self.depends_on_old() { self.old_taint } else { 0 }
     }
 }
 
@@ -134,7 +140,9 @@ impl Interpreter<'_> {
         match class {
             Some(_) if update.changes_value() && self.is_probing() => self.changes += 1,
             Some(class) => taint |= self.update_shared(ctx, &pointer, class, &update),
-            None if pointer.object & PRIVATE_TAG != 0 => self.write_update(ctx, &pointer, &update, taint),
+            None if pointer.object & PRIVATE_TAG != 0 => {
+                self.write_update(ctx, &pointer, &update, update.stored_taint());
+            }
             None => {}
         }
         self.set_result(ctx, inst, ConcreteValue::Bits(old, taint))
@@ -217,8 +225,7 @@ impl Interpreter<'_> {
         update: &AtomicUpdate,
     ) {
         // The result of an exchange may be unused, but later operations observe what it stored.
-        let uses_old = matches!(update.kind, AtomicKind::CompareExchange { .. } | AtomicKind::Update { .. });
-        let old_taint = if uses_old && !update.clears() { update.old_taint } else { 0 };
+        let old_taint = if update.depends_on_old() { update.old_taint } else { 0 };
         if (update.operand_taint | old_taint) & UNDEFINED == 0 {
             return;
         }
@@ -270,6 +277,7 @@ impl Interpreter<'_> {
         }
         let (object, workgroup) = self.location_key(ctx, pointer.object);
         let place = (object, workgroup, pointer.offset);
+        self.check_initialization(ctx, pointer, place, update, unordered);
         self.synchronize_atomic(ctx, place, class, update);
         let is_checked = !self.setup.skip_race_checks && !self.is_probing();
         if writes && is_checked {
@@ -281,9 +289,9 @@ impl Interpreter<'_> {
         let remaining = if !reads && !unordered {
             update.operand_taint
         } else if self.is_single_invocation || operation != 0 && !unordered {
-            update.taint()
+            update.stored_taint()
         } else {
-            update.taint() | SCHEDULE_DEPENDENT
+            update.stored_taint() | SCHEDULE_DEPENDENT
         };
         self.changes += u64::from(update.changes_value());
         self.write_update(ctx, pointer, update, remaining);
@@ -291,6 +299,30 @@ impl Interpreter<'_> {
             true if is_settled => LAST_VALUE,
             true => SCHEDULE_DEPENDENT,
             false => 0,
+        }
+    }
+
+    /// Reports an atomic that another schedule performs before the exchange that initializes its memory.
+    fn check_initialization(
+        &mut self,
+        ctx: &mut InvocationCtx<'_>,
+        pointer: &ConcretePointer,
+        place: AtomicPlace,
+        update: &AtomicUpdate,
+        unordered: bool,
+    ) {
+        let number = ctx.workgroup.invocations[ctx.index].number;
+        if update.old_taint & UNDEFINED != 0 && matches!(update.kind, AtomicKind::Exchange { .. }) {
+            self.initializers.insert(place, number);
+        } else if self.initializers.get(&place).is_some_and(|first| *first != number) {
+            self.initializers.remove(&place);
+            if unordered && update.depends_on_old() {
+                let name = self.element_name(ctx, pointer, pointer.offset);
+                let message = format!(
+                    "an atomic of `{name}` is not ordered with the exchange that initializes it, and may read an undefined value"
+                );
+                self.report_element(ctx, FindingCause::UndefinedValue, message, name);
+            }
         }
     }
 
@@ -347,13 +379,12 @@ impl Interpreter<'_> {
         update: &AtomicUpdate,
         taint: Taint,
     ) {
-        let cleared = if update.clears() { UNDEFINED | UNWRITTEN | COMPUTED_FROM_UNWRITTEN } else { 0 };
         let defines_collisions = self.program.module.defines_collisions();
         if let Some(object) = self.object_mut(ctx, pointer.object).filter(|_| update.writes) {
             if defines_collisions && object.class.is_some() {
                 object.save_plain_words(pointer.offset, update.bytes);
             }
-            object.write_scalar(pointer.offset, update.bytes, update.new, taint & !cleared);
+            object.write_scalar(pointer.offset, update.bytes, update.new, taint);
         }
     }
 

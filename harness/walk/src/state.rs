@@ -47,6 +47,8 @@ pub(super) struct Interpreter<'a> {
     pub pixels: BTreeMap<(u32, u32), PixelInterlock>,
     /// The releases that atomics stored, by object and offset.
     pub releases: FxHashMap<AtomicPlace, ReleaseSet>,
+    /// The invocation whose exchange replaced an undefined value, until another invocation has an access after it.
+    pub initializers: FxHashMap<AtomicPlace, u32>,
     /// The atomic loads that every earlier write of their place happens before.
     pub settled_loads: FxHashMap<AtomicPlace, Vec<Epoch>>,
     /// True if a later write is unordered with such a load.
@@ -133,6 +135,7 @@ impl<'a> Interpreter<'a> {
             workgroups: FxHashMap::default(),
             pixels: BTreeMap::new(),
             releases: FxHashMap::default(),
+            initializers: FxHashMap::default(),
             settled_loads: FxHashMap::default(),
             has_unsettled_load: false,
             findings: Vec::new(),
