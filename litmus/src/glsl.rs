@@ -49,7 +49,16 @@ pub fn to_glsl(test: &Test) -> Result<GlslShader, ConvertError> {
     print_shader(&layout, &GlslPrinter { test, names: location_names(test, false)?, instances: None })
 }
 
-/// Prints a compute shader that runs many instances of a test in one dispatch and counts violations of its claim.
+/// The stage of a shader that counts violations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountingStage {
+    /// Each thread is an invocation, in its workgroup.
+    Compute,
+    /// Each thread is a fragment of a rectangle: a row for each thread, and a column for each instance.
+    Fragment,
+}
+
+/// Prints a shader that runs many instances of a test in one dispatch or draw and counts violations of its claim.
 ///
 /// The last thread of an instance that ends acquires what the others released, and evaluates the claim. The buffer at
 /// the last binding has the words of [`CountWord`]. Each memory name and register has an element for each instance.
@@ -57,11 +66,27 @@ pub fn to_glsl(test: &Test) -> Result<GlslShader, ConvertError> {
 /// # Errors
 ///
 /// As for [`to_glsl`], or if the claim is about memory that this thread cannot read.
-pub fn to_counting_glsl(test: &Test, instances: u32) -> Result<GlslShader, ConvertError> {
-    let layout = ThreadLayout::for_test(test)?;
+pub fn to_counting_glsl(
+    test: &Test,
+    instances: u32,
+    stage: CountingStage,
+) -> Result<GlslShader, ConvertError> {
+    let layout =
+        ThreadLayout { is_fragments: stage == CountingStage::Fragment, ..ThreadLayout::for_test(test)? };
     refuse_if(layout.sections.is_some(), "instances of interlocked sections")?;
     let mut names = location_names(test, true)?;
-    names.iter_mut().filter(|name| !name.shared).for_each(|name| name.text += SLOT);
+    refuse_if(
+        layout.is_fragments
+            && (layout.workgroups.iter().any(|threads| threads.len() > 1)
+                || names.iter().any(|name| name.shared)),
+        "workgroups of fragments",
+    )?;
+    names.iter_mut().filter(|name| !name.shared).for_each(|name| {
+        name.text = match name.is_image {
+            true => format!("{}, {TEXEL}", name.text.trim_end_matches(".value")),
+            false => format!("{}{SLOT}", name.text),
+        };
+    });
     let printer = GlslPrinter { test, names, instances: Some(instances) };
     let accesses = test.threads.iter().flat_map(|thread| &thread.instructions);
     let accesses = accesses.filter_map(|instruction| instruction.kind.access());
@@ -71,16 +96,20 @@ pub fn to_counting_glsl(test: &Test, instances: u32) -> Result<GlslShader, Conve
         .collect();
     for location in printer.observed_locations() {
         refuse_if(
-            private.contains(&location) || printer.names[usize::from(location.0)].shared,
-            "a count of final values of private or workgroup memory",
+            private.contains(&location)
+                || printer.names[usize::from(location.0)].shared
+                || printer.names[usize::from(location.0)].is_image,
+            "a count of final values of private memory, workgroup memory or images",
         )?;
     }
     print_shader(&layout, &printer)
 }
 
-/// A buffer of 32-bit words with one initial value.
+/// A buffer of 32-bit words, or an image of such texels, with one initial value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GlslBuffer {
+    /// The format of an image with one row.
+    pub image_format: Option<&'static str>,
     /// Its length in words.
     pub words: u32,
     /// The initial value of each word.
@@ -98,6 +127,8 @@ pub enum CountWord {
 
 /// The index of the elements of an instance.
 const SLOT: &str = "[slot]";
+/// The texel of an instance.
+const TEXEL: &str = "texel";
 /// The arguments of relaxed atomic instructions.
 const RELAXED: &str = "gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed";
 
@@ -133,6 +164,7 @@ fn print_shader(layout: &ThreadLayout, printer: &GlslPrinter<'_>) -> Result<Glsl
             source += "#extension GL_ARB_fragment_shader_interlock : require\n";
             let _ = writeln!(source, "layout(pixel_interlock_{order}) in;");
         }
+        None if layout.is_fragments => source += "layout(location = 0) out vec4 color;\n",
         None => {
             if threads.iter().flatten().any(|segment| segment.end_scope() == Some(Scope::Subgroup)) {
                 source += "#extension GL_KHR_shader_subgroup_basic : require\n";
@@ -154,10 +186,22 @@ fn print_shader(layout: &ThreadLayout, printer: &GlslPrinter<'_>) -> Result<Glsl
     if let (Some(count), Some(claim)) = (printer.instances, &claim) {
         let binding = test.locations.len() + usize::from(!observed.is_empty());
         let (groups, threads) = (layout.workgroups.len(), test.threads.len());
+        // Fragments of one instance are far from each other.
+        let indices = match layout.is_fragments {
+            true => format!(
+                "uint group = uint(gl_FragCoord.y);\nuint slot = (uint(gl_FragCoord.x) + group * {}u) % {count}u;\n",
+                count / 2
+            ),
+            false => format!(
+                "uint slot = gl_WorkGroupID.x / {groups}u;\nuint group = gl_WorkGroupID.x % {groups}u;\n"
+            ),
+        };
+        let has_image = printer.names.iter().any(|name| name.is_image);
+        let texel = if has_image { format!("ivec2 {TEXEL} = ivec2(slot, 0);\n") } else { String::new() };
         let _ = write!(
             source,
             "layout(set = 0, binding = {binding}) buffer Verdict {{ uint violations; uint finished; uint ended[{count}]; }} \
-             verdict;\nuint slot = gl_WorkGroupID.x / {groups}u;\nuint group = gl_WorkGroupID.x % {groups}u;\n\n\
+             verdict;\n{indices}{texel}\n\
              void finish() {{\n    uint before = atomicAdd(verdict.ended[slot], 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer,\n        \
              gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);\n    \
              if (before == {threads}u - 1u) {{\n        if (!({claim})) {{\n            \
@@ -186,6 +230,7 @@ fn print_shader(layout: &ThreadLayout, printer: &GlslPrinter<'_>) -> Result<Glsl
     source += "\nvoid main() {\n";
     source += &match layout.sections {
         Some(_) => layout.fragment_code(&body),
+        None if layout.is_fragments => layout.counted_fragment_code(&body),
         None => {
             let group = if printer.instances.is_some() { "group" } else { "gl_WorkGroupID.x" };
             layout.workgroup_code(&threads, group, &body)?
@@ -195,20 +240,25 @@ fn print_shader(layout: &ThreadLayout, printer: &GlslPrinter<'_>) -> Result<Glsl
     let groups = layout.workgroups.len() as u32 * printer.instances.unwrap_or(1);
     let (grid, subgroup_size) = match layout.sections {
         Some(_) => ([groups, 1, layout.local_size], None),
+        None if layout.is_fragments => {
+            ([printer.instances.unwrap_or(1), layout.workgroups.len() as u32, 1], None)
+        }
         None => ([groups, 1, 1], Some(layout.subgroup_size)),
     };
     let count = printer.instances.unwrap_or(1);
     let location_buffer = |(location, name): (&Location, &GlslName)| {
         let initial = if let LocationInit::Constant(initial) = location.init { initial as u32 } else { 0 };
-        GlslBuffer { words: if name.shared { 0 } else { count }, initial }
+        let image_format = name.is_image.then_some(if name.ty == "int" { "R32_SINT" } else { "R32_UINT" });
+        GlslBuffer { image_format, words: if name.shared { 0 } else { count }, initial }
     };
     let mut buffers: Vec<GlslBuffer> =
         test.locations.iter().zip(&printer.names).map(location_buffer).collect();
     if !observed.is_empty() {
-        buffers.push(GlslBuffer { words: count * observed.len() as u32, initial: 0 });
+        let words = count * observed.len() as u32;
+        buffers.push(GlslBuffer { image_format: None, words, initial: 0 });
     }
     if printer.instances.is_some() {
-        buffers.push(GlslBuffer { words: count + 2, initial: 0 });
+        buffers.push(GlslBuffer { image_format: None, words: count + 2, initial: 0 });
     }
     Ok(GlslShader { source, grid, subgroup_size, claim, buffers })
 }
@@ -237,8 +287,10 @@ struct ThreadLayout {
     workgroups: Vec<Vec<(u32, usize)>>,
     local_size: u32,
     subgroup_size: u32,
-    /// The order of the interlocked sections of fragments; `None` for compute shaders.
+    /// The order of the interlocked sections of fragments; `None` without sections.
     sections: Option<InterlockOrder>,
+    /// Each thread is a fragment without a section.
+    is_fragments: bool,
 }
 
 impl ThreadLayout {
@@ -290,7 +342,7 @@ impl ThreadLayout {
             workgroups.iter().any(has_idle_invocations),
             "control barriers of workgroups or subgroups of different sizes",
         )?;
-        Ok(ThreadLayout { workgroups, local_size: last, subgroup_size, sections: None })
+        Ok(ThreadLayout { workgroups, local_size: last, subgroup_size, sections: None, is_fragments: false })
     }
 
     /// Maps fragments to threads: threads that name one section share a pixel, the others have one each.
@@ -316,7 +368,13 @@ impl ThreadLayout {
         let workgroups: Vec<Vec<(u32, usize)>> =
             pixels.into_values().chain(unsectioned).map(|threads| (0..).zip(threads).collect()).collect();
         let local_size = workgroups.iter().map(Vec::len).max().unwrap_or(1) as u32;
-        Ok(ThreadLayout { workgroups, local_size, subgroup_size: 1, sections: Some(order) })
+        Ok(ThreadLayout {
+            workgroups,
+            local_size,
+            subgroup_size: 1,
+            sections: Some(order),
+            is_fragments: false,
+        })
     }
 
     /// Prints the code of fragments: before, within and after their sections, which all of them enter.
@@ -340,6 +398,20 @@ impl ThreadLayout {
                 1 => "    endInvocationInterlockARB();\n",
                 _ => "",
             };
+        }
+        source
+    }
+
+    /// Prints the code of fragments that run one thread of an instance each.
+    fn counted_fragment_code(&self, body: &dyn Fn(usize, usize) -> Option<String>) -> String {
+        let mut source = "    color = vec4(1.0);\n".to_owned();
+        for (group, members) in self.workgroups.iter().enumerate() {
+            let code = members.iter().filter_map(|(_, thread)| body(*thread, 0)).collect::<String>();
+            let _ = write!(
+                source,
+                "    if (group == {group}) {{\n{}    }}\n",
+                indent_lines(&indent_lines(&code))
+            );
         }
         source
     }
@@ -414,15 +486,16 @@ struct GlslName {
     /// The expression for it.
     text: String,
     shared: bool,
+    is_image: bool,
     /// The qualifier that all of its plain accesses need.
     qualifier: &'static str,
     ty: &'static str,
 }
 
 /// Reserved words that tests use as names.
-const RESERVED: [&str; 21] = [
+const RESERVED: [&str; 23] = [
     "buffer", "common", "data", "filter", "flat", "half", "in", "input", "out", "output", "result", "sample",
-    "shared", "smooth", "this", "lock", "main", "slot", "group", "verdict", "finish",
+    "shared", "smooth", "this", "lock", "main", "slot", "group", "verdict", "finish", "texel", "color",
 ];
 
 /// Returns the names of locations; `has_initial` if the caller fills buffers with their initial values.
@@ -469,9 +542,11 @@ fn location_names(test: &Test, has_initial: bool) -> Result<Vec<GlslName>, Conve
             (None, Some(class)) => *class,
             (None, None) => StorageClass::Buffer,
         };
-        let shared = match class {
-            StorageClass::Buffer => false,
-            StorageClass::Workgroup => true,
+        let (shared, is_image) = match class {
+            StorageClass::Buffer => (false, false),
+            StorageClass::Workgroup => (true, false),
+            // With many instances, each has a texel.
+            StorageClass::Image if has_initial => (false, true),
             StorageClass::Image => return refuse("storage images (not supported by the printer)"),
             StorageClass::Output => return refuse("outputs of a compute shader"),
         };
@@ -524,7 +599,7 @@ fn location_names(test: &Test, has_initial: bool) -> Result<Vec<GlslName>, Conve
         }
         taken.insert(text.clone());
         let text = if shared { text } else { format!("{text}.value") };
-        names.push(GlslName { text, shared, qualifier: if shared { "" } else { qualifier }, ty });
+        names.push(GlslName { text, shared, is_image, qualifier: if shared { "" } else { qualifier }, ty });
     }
     Ok(names)
 }
@@ -560,9 +635,16 @@ impl GlslPrinter<'_> {
 
     fn write_declarations(&self, source: &mut String) {
         for (binding, name) in self.names.iter().enumerate() {
-            let GlslName { text, shared, qualifier, ty } = name;
+            let GlslName { text, shared, is_image, qualifier, ty } = name;
             let _ = if *shared {
                 writeln!(source, "shared {ty} {text} = {{}};")
+            } else if *is_image {
+                let (name, sign) = (text.split(',').next().unwrap_or_default(), &ty[..1]);
+                let format = if sign == "i" { "r32i" } else { "r32ui" };
+                writeln!(
+                    source,
+                    "layout(set = 0, binding = {binding}, {format}) {qualifier}uniform {sign}image2D {name};"
+                )
             } else {
                 let instance = text.trim_end_matches(SLOT).trim_end_matches(".value");
                 let length = self.array_length();
@@ -893,43 +975,48 @@ impl GlslPrinter<'_> {
             let value = if name.ty == "int" { format!("uint({value})") } else { value };
             format!("{} = {value}", self.register_name(thread, destination))
         };
-        let atomic = match access.strength {
+        let order = match access.strength {
             Access::Atomic { scope, semantics } => Some(scope_and_semantics(scope, semantics)?),
             Access::Private | Access::NonPrivate | Access::Coherent { .. } => None,
         };
-        Ok(match (access.kind, atomic) {
+        let atomic = if name.is_image { "imageAtomic" } else { "atomic" };
+        Ok(match (access.kind, order) {
+            (AccessKind::Load(to), None) if name.is_image => taken(to.first(), format!("imageLoad({at}).x")),
             (AccessKind::Load(to), None) => taken(to.first(), at.clone()),
-            (AccessKind::Load(to), Some(order)) => taken(to.first(), format!("atomicLoad({at}, {order})")),
+            (AccessKind::Load(to), Some(order)) => taken(to.first(), format!("{atomic}Load({at}, {order})")),
+            (AccessKind::Store(value), None) if name.is_image => {
+                format!("imageStore({at}, {}vec4({}))", &name.ty[..1], typed(value.first()))
+            }
             (AccessKind::Store(value), None) => format!("{at} = {}", typed(value.first())),
             (AccessKind::Store(value), Some(order)) => {
-                format!("atomicStore({at}, {}, {order})", typed(value.first()))
+                format!("{atomic}Store({at}, {}, {order})", typed(value.first()))
             }
             (AccessKind::Rmw { destination, operation }, order) => {
                 let order = order.unwrap_or_default();
                 let call = match operation {
                     RmwOperation::Exchange(value) => {
-                        format!("atomicExchange({at}, {}, {order})", typed(value))
+                        format!("{atomic}Exchange({at}, {}, {order})", typed(value))
                     }
                     RmwOperation::CompareExchange { compare, value, unequal } => {
                         let (classes, semantics) = semantics_words(unequal)?;
                         let (compare, value) = (typed(compare), typed(value));
-                        format!("atomicCompSwap({at}, {compare}, {value}, {order}, {classes}, {semantics})")
+                        format!("{atomic}CompSwap({at}, {compare}, {value}, {order}, {classes}, {semantics})")
                     }
                     RmwOperation::Fetch(operation, value) => {
                         let function = match operation {
-                            ArithmeticOperation::Add => "atomicAdd",
-                            ArithmeticOperation::And => "atomicAnd",
-                            ArithmeticOperation::Or => "atomicOr",
-                            ArithmeticOperation::Xor => "atomicXor",
-                            ArithmeticOperation::Minimum => "atomicMin",
-                            ArithmeticOperation::Maximum => "atomicMax",
+                            ArithmeticOperation::Add => "Add",
+                            ArithmeticOperation::And => "And",
+                            ArithmeticOperation::Or => "Or",
+                            ArithmeticOperation::Xor => "Xor",
+                            ArithmeticOperation::Minimum => "Min",
+                            ArithmeticOperation::Maximum => "Max",
                             ArithmeticOperation::Subtract
                             | ArithmeticOperation::Multiply
                             | ArithmeticOperation::Divide => {
                                 return refuse("atomic differences, products and quotients");
                             }
                         };
-                        format!("{function}({at}, {}, {order})", typed(value))
+                        format!("{atomic}{function}({at}, {}, {order})", typed(value))
                     }
                 };
                 match destination {

@@ -1,14 +1,17 @@
 //! A test as an Amber script, in the form of the tests of VK-GL-CTS.
 //!
-//! One dispatch runs many instances, and the shader counts the outcomes that the model forbids: the script expects none,
+//! One dispatch or draw runs many instances, and the shader counts the outcomes that the model forbids: the script expects none,
 //! and that every instance ended.
 
 use std::fmt::Write as _;
 
 use litmus::convert::to_vulkan;
-use litmus::glsl::{CountWord, GlslBuffer, to_counting_glsl};
+use litmus::glsl::{CountWord, CountingStage, GlslBuffer, GlslShader, to_counting_glsl};
 use results::answer::answer_question;
 use results::read::Results;
+use runner::RunVariant;
+use shaders::Variant;
+use shaders::variant::CarrierStage;
 
 use super::{ReproOptions, ReproSubject, load_model, predict_subject, select_recorded};
 use crate::Failure;
@@ -42,6 +45,7 @@ pub fn create_amber_script(
             "{file}: the model did not answer in time; pass a longer `--timeout`"
         ))
     })?;
+    let stage = counting_stage(&subject.loaded.source.variant).map_err(invalid)?;
     let test = to_vulkan(&subject.loaded.test).map_err(|error| invalid(error.to_string()))?;
     let kind = test.question.as_ref().map(|question| question.kind);
     let answer = answer_question(&test, &prediction).and_then(|answer| answer.holds);
@@ -56,7 +60,7 @@ pub fn create_amber_script(
             chosen.model.name()
         )));
     }
-    let glsl = to_counting_glsl(&test, INSTANCES).map_err(|error| invalid(error.to_string()))?;
+    let glsl = to_counting_glsl(&test, INSTANCES, stage).map_err(|error| invalid(error.to_string()))?;
     let mut script = format!(
         "#!amber\n# {name}: `{}` forbids the outcome that the shader counts.\n\
          # Written by `vk-litmus repro {name} --format amber`.\n\n\
@@ -64,31 +68,78 @@ pub fn create_amber_script(
          DEVICE_FEATURE VulkanMemoryModelFeatures.vulkanMemoryModelDeviceScope\n",
         chosen.model.name()
     );
-    let size = glsl.subgroup_size.filter(|size| *size > 1);
-    if size.is_some() {
-        script += "DEVICE_FEATURE SubgroupSizeControl.subgroupSizeControl\n";
-    }
-    let _ = writeln!(script, "\nSHADER compute litmus GLSL TARGET_ENV spv1.3\n{}END\n", glsl.source);
+    let [run, pipeline] = match stage {
+        CountingStage::Compute => write_compute(&mut script, &glsl),
+        CountingStage::Fragment => write_fragment(&mut script, &glsl),
+    };
     let mut bindings = String::new();
     for (binding, buffer) in glsl.buffers.iter().enumerate().filter(|(_, buffer)| buffer.words > 0) {
-        let GlslBuffer { words, initial } = buffer;
-        let _ = writeln!(script, "BUFFER buffer{binding} DATA_TYPE uint32 SIZE {words} FILL {initial}");
+        let GlslBuffer { image_format, words, initial } = buffer;
+        let (declared, usage) = match image_format {
+            Some(format) => (
+                format!("IMAGE buffer{binding} FORMAT {format} DIM_2D WIDTH {words} HEIGHT 1"),
+                "storage_image",
+            ),
+            None => (format!("BUFFER buffer{binding} DATA_TYPE uint32 SIZE {words}"), "storage"),
+        };
+        let _ = writeln!(script, "{declared} FILL {initial}");
         let _ =
-            writeln!(bindings, "  BIND BUFFER buffer{binding} AS storage DESCRIPTOR_SET 0 BINDING {binding}");
+            writeln!(bindings, "  BIND BUFFER buffer{binding} AS {usage} DESCRIPTOR_SET 0 BINDING {binding}");
     }
-    script += "\nPIPELINE compute pipeline\n  ATTACH litmus\n";
-    if let Some(size) = size {
-        let _ = writeln!(script, "  SUBGROUP litmus\n    REQUIRED_SIZE {size}\n  END");
-    }
-    let [x, y, z] = glsl.grid;
     let verdict = glsl.buffers.len() - 1;
     let offset = |word: CountWord| 4 * word as u32;
     let _ = writeln!(
         script,
-        "{bindings}END\n\nRUN pipeline {x} {y} {z}\n\n\
+        "{pipeline}{bindings}END\n\nRUN pipeline {run}\n\n\
          EXPECT buffer{verdict} IDX {} EQ 0\nEXPECT buffer{verdict} IDX {} EQ {INSTANCES}",
         offset(CountWord::Violations),
         offset(CountWord::Finished)
     );
     Ok(script)
+}
+
+/// Returns the stage of a variant that a script can express.
+fn counting_stage(variant: &str) -> Result<CountingStage, String> {
+    let parsed: RunVariant = variant.parse().map_err(|error| format!("{error}"))?;
+    let is_only_stage = parsed
+        == RunVariant {
+            shader: Variant { stage: parsed.shader.stage, ..Variant::default() },
+            ..RunVariant::default()
+        };
+    match parsed.shader.stage {
+        CarrierStage::Compute if is_only_stage => Ok(CountingStage::Compute),
+        CarrierStage::Fragment if is_only_stage => Ok(CountingStage::Fragment),
+        _ => Err(format!("`@{variant}` has no script; expected the test in compute shaders, or `@fragment`")),
+    }
+}
+
+/// Writes a compute shader. Returns the arguments of its dispatch and the start of its pipeline.
+fn write_compute(script: &mut String, glsl: &GlslShader) -> [String; 2] {
+    let size = glsl.subgroup_size.filter(|size| *size > 1);
+    if size.is_some() {
+        *script += "DEVICE_FEATURE SubgroupSizeControl.subgroupSizeControl\n";
+    }
+    let _ = writeln!(script, "\nSHADER compute litmus GLSL TARGET_ENV spv1.3\n{}END\n", glsl.source);
+    let mut pipeline = "\nPIPELINE compute pipeline\n  ATTACH litmus\n".to_owned();
+    if let Some(size) = size {
+        let _ = writeln!(pipeline, "  SUBGROUP litmus\n    REQUIRED_SIZE {size}\n  END");
+    }
+    let [x, y, z] = glsl.grid;
+    [format!("{x} {y} {z}"), pipeline]
+}
+
+/// Writes a fragment shader. Returns the arguments of its draw and the start of its pipeline.
+fn write_fragment(script: &mut String, glsl: &GlslShader) -> [String; 2] {
+    let [width, height, _] = glsl.grid;
+    let _ = writeln!(
+        script,
+        "DEVICE_FEATURE fragmentStoresAndAtomics\n\nSHADER vertex rectangle PASSTHROUGH\n\n\
+         SHADER fragment litmus GLSL TARGET_ENV spv1.3\n{}END\n\nBUFFER pixels FORMAT B8G8R8A8_UNORM",
+        glsl.source
+    );
+    let pipeline = format!(
+        "\nPIPELINE graphics pipeline\n  ATTACH rectangle\n  ATTACH litmus\n  FRAMEBUFFER_SIZE {width} {height}\n  \
+         BIND BUFFER pixels AS color LOCATION 0\n"
+    );
+    [format!("DRAW_RECT POS 0 0 SIZE {width} {height}"), pipeline]
 }

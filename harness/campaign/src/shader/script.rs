@@ -15,6 +15,7 @@ mod yaml;
 use std::collections::BTreeMap;
 
 use entry_point::AnalysisOptions;
+use entry_point::inputs::{ImageInput, TexelInput};
 use litmus::Comparison;
 use spirv_reader::SpirvModule;
 use spirv_reader::annotations::{Formula, FormulaTerm};
@@ -113,7 +114,7 @@ impl ScriptResource {
             ScriptProblem::NoDescriptor(*set, *binding, known.join(", "))
         } else if module.is_handle_at(self.binding) != *is_image {
             let found = if *is_image { "a buffer" } else { "an image" };
-            ScriptProblem::OtherKind(format!("`Kind: {kind}`"), *set, *binding, found)
+            ScriptProblem::OtherKind(format!("`{kind}`"), *set, *binding, found)
         } else {
             return Ok(());
         };
@@ -236,6 +237,38 @@ impl ScriptRun {
         ScriptRun { shader, options, dxc_flags, resources, bindings, push, writes, claims, line, column }
     }
 
+    /// Gives a descriptor an image with the contents of a buffer, whose texels have as many components of 32 bits as
+    /// `channels`.
+    fn add_image(
+        &mut self,
+        at: (u32, u32),
+        buffer: &ScriptBuffer,
+        channels: u32,
+        size: Option<([u32; 3], u32)>,
+    ) -> Result<(), ScriptProblem> {
+        let scalar = buffer.ty.scalar;
+        let bytes = scalar.bytes() as usize;
+        if bytes != 4 || channels == 0 || channels > 4 {
+            let what = format!("an image of {channels} components with {} bits", 8 * bytes);
+            return Err(ScriptProblem::Unsupported(what));
+        }
+        let texel_bytes = bytes * channels as usize;
+        let (size, levels) = size.unwrap_or(([(buffer.bytes.len() / texel_bytes) as u32, 1, 1], 1));
+        let one = if matches!(scalar, Scalar::Float(_)) { 1.0_f32.to_bits() } else { 1 };
+        let mut texels = Vec::with_capacity(buffer.bytes.len() / texel_bytes * 16);
+        for texel in buffer.bytes.chunks_exact(texel_bytes) {
+            texels.extend_from_slice(texel);
+            // A component that the format lacks is zero, and the last one is one.
+            for component in channels..4 {
+                texels.extend(if component == 3 { one } else { 0 }.to_le_bytes());
+            }
+        }
+        let image = ImageInput::new(&size, levels, TexelInput::Bytes(texels));
+        let image = image.ok_or(ScriptProblem::Missing("size of an image in range"))?;
+        self.options.images.insert(at, image);
+        Ok(())
+    }
+
     /// Returns the options with the contents of buffers, to which the host writes first, and the expectations as one
     /// claim.
     ///
@@ -303,8 +336,12 @@ impl ScriptRun {
         buffers: &mut ScriptBuffers,
         final_bytes: impl Fn((u32, u32)) -> Option<Result<Vec<u8>, &'static str>>,
     ) {
-        for binding in self.bindings.iter().filter(|binding| binding.is_written && !binding.is_image) {
+        for binding in self.bindings.iter().filter(|binding| binding.is_written) {
             let Some(buffer) = buffers.get_mut(&binding.buffer) else { continue };
+            if binding.is_image {
+                buffer.unknown = Some("a dispatch before writes the image");
+                continue;
+            }
             match final_bytes(binding.at) {
                 Some(Ok(bytes)) => buffer.bytes.iter_mut().zip(bytes).for_each(|(byte, new)| *byte = new),
                 Some(Err(why)) => buffer.unknown = Some(why),

@@ -8,8 +8,8 @@ use entry_point::AnalysisOptions;
 use litmus::Comparison;
 
 use super::{
-    DataType, Lexer, MAX_BUFFER_BYTES, MAX_RUNS, Script, ScriptBinding, ScriptBuffer, ScriptError,
-    ScriptProblem, ScriptRun, ShaderFormat, ShaderText, Tolerance,
+    DataType, Lexer, MAX_BUFFER_BYTES, MAX_RUNS, Scalar, Script, ScriptBinding, ScriptBuffer, ScriptError,
+    ScriptProblem, ScriptResource, ScriptRun, ShaderFormat, ShaderText, Tolerance,
 };
 
 const AMBER_COMPARISONS: [(&str, Comparison); 6] = [
@@ -21,6 +21,16 @@ const AMBER_COMPARISONS: [(&str, Comparison); 6] = [
     ("GE", Comparison::GreaterOrEqual),
 ];
 
+/// The formats of images, with their components.
+const IMAGE_FORMATS: [(&str, Scalar, u32); 6] = [
+    ("R32_UINT", Scalar::Unsigned(32), 1),
+    ("R32_SINT", Scalar::Signed(32), 1),
+    ("R32_SFLOAT", Scalar::Float(32), 1),
+    ("R32G32B32A32_UINT", Scalar::Unsigned(32), 4),
+    ("R32G32B32A32_SINT", Scalar::Signed(32), 4),
+    ("R32G32B32A32_SFLOAT", Scalar::Float(32), 4),
+];
+
 /// A pipeline with its bindings.
 #[derive(Clone, Debug, Default)]
 struct Pipeline {
@@ -30,6 +40,8 @@ struct Pipeline {
     subgroup_size: Option<u32>,
     push: Option<String>,
     bindings: Vec<ScriptBinding>,
+    /// The images.
+    resources: Vec<ScriptResource>,
 }
 
 struct AmberParser<'t> {
@@ -38,6 +50,8 @@ struct AmberParser<'t> {
     files: BTreeMap<String, String>,
     shaders: BTreeMap<String, ShaderText>,
     pipelines: BTreeMap<String, Pipeline>,
+    /// Width, height and depth of each image.
+    images: BTreeMap<String, [u32; 3]>,
 }
 
 /// Parses a script.
@@ -51,6 +65,7 @@ pub fn parse(text: &str) -> Result<Script, ScriptError> {
         files: BTreeMap::new(),
         shaders: BTreeMap::new(),
         pipelines: BTreeMap::new(),
+        images: BTreeMap::new(),
     };
     if !text.starts_with("#!amber") {
         return Err(parser.lexer.error(ScriptProblem::Missing("first line `#!amber`")));
@@ -84,6 +99,7 @@ impl AmberParser<'_> {
             }
             "SHADER" => self.shader(),
             "BUFFER" => self.buffer(),
+            "IMAGE" => self.image(),
             "PIPELINE" => {
                 let kind = self.lexer.word("`compute`")?;
                 if kind != "compute" {
@@ -164,24 +180,67 @@ impl AmberParser<'_> {
         Ok(DataType { is_std140, ..ty })
     }
 
-    fn buffer(&mut self) -> Result<(), ScriptError> {
+    fn new_name(&mut self) -> Result<String, ScriptError> {
         let name = self.lexer.word("a name")?.to_owned();
         if self.script.buffers.contains_key(&name) {
             return Err(self.lexer.error(ScriptProblem::Repeated("buffer of this name")));
         }
+        Ok(name)
+    }
+
+    fn buffer(&mut self) -> Result<(), ScriptError> {
+        let name = self.new_name()?;
         match self.lexer.word("`DATA_TYPE`")? {
             "DATA_TYPE" => {}
             other => return Err(self.unsupported(format!("BUFFER {name} {other}"))),
         }
         let ty = self.data_type()?;
+        let count = if self.lexer.take_if("SIZE") { Some(self.lexer.number()?) } else { None };
+        self.contents(name, ty, count)
+    }
+
+    fn image(&mut self) -> Result<(), ScriptError> {
+        let name = self.new_name()?;
+        let ty = match self.lexer.word("`FORMAT` or `DATA_TYPE`")? {
+            "DATA_TYPE" => self.data_type()?,
+            "FORMAT" => {
+                let format = self.lexer.word("a format")?;
+                let known = IMAGE_FORMATS.iter().find(|(known, ..)| *known == format);
+                let unsupported = || self.unsupported(format!("IMAGE {name} FORMAT {format}"));
+                let (_, scalar, rows) = known.ok_or_else(unsupported)?;
+                DataType { rows: *rows, ..DataType::scalar(*scalar) }
+            }
+            other => return Err(self.unsupported(format!("IMAGE {name} {other}"))),
+        };
+        if ty.scalar.bytes() != 4 || ty.columns != 1 || ty.stride() != 4 * ty.components() {
+            return Err(self.unsupported(format!("IMAGE {name} of this type")));
+        }
+        let axes = match self.lexer.word("`DIM_1D`, `DIM_2D` or `DIM_3D`")? {
+            "DIM_1D" => 1,
+            "DIM_2D" => 2,
+            "DIM_3D" => 3,
+            other => return Err(self.unsupported(format!("IMAGE {name} {other}"))),
+        };
+        let mut size = [1_u32; 3];
+        for (axis, word) in size.iter_mut().zip(["WIDTH", "HEIGHT", "DEPTH"]).take(axes) {
+            self.lexer.expect(word)?;
+            *axis = self.lexer.number()?;
+        }
+        let count = size.iter().fold(1_u64, |count, axis| count.saturating_mul((*axis).into()));
+        self.images.insert(name.clone(), size);
+        self.contents(name.clone(), ty, Some(count))?;
+        let (bytes, expected) =
+            (self.placed(self.script.buffer(&name))?.bytes.len() as u64, count * ty.stride());
+        if bytes == expected { Ok(()) } else { self.placed(Err(ScriptProblem::Sizes(bytes, expected))) }
+    }
+
+    /// Reads the initial contents of a buffer or an image.
+    fn contents(&mut self, name: String, ty: DataType, count: Option<u64>) -> Result<(), ScriptError> {
         let mut bytes = Vec::new();
-        let mut count = None;
-        if self.lexer.take_if("SIZE") {
-            let elements: u64 = self.lexer.number()?;
+        if let Some(elements) = count {
             if elements.saturating_mul(ty.stride()) > MAX_BUFFER_BYTES {
                 return Err(self.lexer.error(ScriptProblem::TooMany(MAX_BUFFER_BYTES, "bytes of a buffer")));
             }
-            count = Some(elements);
             bytes.resize((elements * ty.stride()) as usize, 0);
         }
         let scalars = count.unwrap_or(0) * ty.components();
@@ -200,8 +259,9 @@ impl AmberParser<'_> {
                 bytes.resize(bytes.len().max(size as usize), 0);
             }
             "FILL" => {
-                let value = self.lexer.word("a value")?;
-                self.placed(ty.write(&mut bytes, 0, &vec![value; scalars as usize]))?;
+                let bits = self.lexer.word("a value").map(|value| ty.scalar.parse(value))?;
+                let bits = self.placed(bits)?;
+                self.placed(ty.write_bits(&mut bytes, 0, (0..scalars).map(|_| Ok(bits))))?;
             }
             "SERIES_FROM" => {
                 let start = self.lexer.word("a value")?;
@@ -210,9 +270,8 @@ impl AmberParser<'_> {
                 let parsed = start.parse::<f64>().ok().zip(step.parse::<f64>().ok());
                 let (start, step) = parsed.ok_or_else(|| self.lexer.unexpected("a number"))?;
                 let value = |index: u64| start + step * index as f64;
-                let values: Vec<String> = (0..scalars).map(|index| value(index).to_string()).collect();
-                let values: Vec<&str> = values.iter().map(String::as_str).collect();
-                self.placed(ty.write(&mut bytes, 0, &values))?;
+                let bits = (0..scalars).map(|index| ty.scalar.parse(&value(index).to_string()));
+                self.placed(ty.write_bits(&mut bytes, 0, bits))?;
             }
             other => return Err(self.unsupported(format!("BUFFER {name} {other}"))),
         }
@@ -288,7 +347,13 @@ impl AmberParser<'_> {
         let buffer = self.lexer.word("a buffer")?.to_owned();
         self.placed(self.script.buffer(&buffer).map(|_| ()))?;
         self.lexer.expect("AS")?;
+        let (line, column) = self.lexer.place();
+        let size = self.images.get(&buffer).copied();
         let is_storage = match self.lexer.word("a use")? {
+            "storage_image" if size.is_some() => true,
+            other if size.is_some() => {
+                return Err(self.unsupported(format!("BIND BUFFER {buffer} AS {other} of an image")));
+            }
             "push_constant" => {
                 pipeline.push = Some(buffer);
                 return Ok(());
@@ -310,8 +375,12 @@ impl AmberParser<'_> {
         if pipeline.bindings.iter().any(|other| other.buffer == buffer && other.is_written != is_storage) {
             return Err(self.unsupported(format!("BIND BUFFER {buffer} AS storage and AS uniform")));
         }
-        let binding = ScriptBinding { at: (set, binding), buffer, is_written: is_storage, is_image: false };
-        pipeline.bindings.push(binding);
+        let (at, is_image) = ((set, binding), size.is_some());
+        if is_image {
+            let kind = "AS storage_image".to_owned();
+            pipeline.resources.push(ScriptResource { binding: at, is_image, kind, line, column });
+        }
+        pipeline.bindings.push(ScriptBinding { at, buffer, is_written: is_storage, is_image });
         Ok(())
     }
 
@@ -352,18 +421,31 @@ impl AmberParser<'_> {
             subgroup_size: pipeline.subgroup_size,
             ..AnalysisOptions::default()
         };
-        let run = ScriptRun::new(shader, options, place);
-        let added =
-            self.script.add_run(ScriptRun { push: pipeline.push, bindings: pipeline.bindings, ..run });
+        let Pipeline { push, bindings, resources, .. } = pipeline;
+        let mut run = ScriptRun { push, resources, ..ScriptRun::new(shader, options, place) };
+        for ScriptBinding { at, buffer: name, .. } in &bindings {
+            if let Some(size) = self.images.get(name) {
+                let buffer = self.placed(self.script.buffer(name))?;
+                let added = run.add_image(*at, buffer, buffer.ty.components() as u32, Some((*size, 1)));
+                self.placed(added)?;
+            }
+        }
+        let added = self.script.add_run(ScriptRun { bindings, ..run });
         self.placed(added)
     }
 
     fn expectation(&mut self) -> Result<(), ScriptError> {
         let name = self.lexer.word("a buffer")?;
         let ty = self.placed(self.script.buffer(name).map(|buffer| buffer.ty))?;
+        if self.images.contains_key(name) {
+            return Err(self.unsupported(format!("EXPECT {name} of an image")));
+        }
         match self.lexer.word("`IDX` or `EQ_BUFFER`")? {
             "EQ_BUFFER" => {
                 let other = self.lexer.word("a buffer")?;
+                if self.images.contains_key(other) {
+                    return Err(self.unsupported(format!("EXPECT {name} EQ_BUFFER of an image")));
+                }
                 let equal = self.script.expect_equal(name, other);
                 return self.placed(equal);
             }

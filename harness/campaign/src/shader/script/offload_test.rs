@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 
 use entry_point::AnalysisOptions;
-use entry_point::inputs::{ImageInput, TexelInput};
 
 use super::values::{FloatTolerance, compare_float};
 use super::yaml::{YamlFields, YamlNode};
@@ -344,47 +343,26 @@ fn bind_resource(
     let binding = places.require("Binding")?;
     let place = (set, binding.number()?);
     let (line, column) = binding.place();
-    run.resources.push(ScriptResource { binding: place, is_image, kind: kind.to_owned(), line, column });
+    run.resources.push(ScriptResource {
+        binding: place,
+        is_image,
+        kind: format!("Kind: {kind}"),
+        line,
+        column,
+    });
     if let Some(counter) = places.take("CounterBinding") {
         run.options.buffers.insert((set, counter.number()?), vec![0; 4]);
     }
     places.finish()?;
     fields.finish()?;
     if is_image {
-        let is_texel_buffer = kind.ends_with("Buffer");
-        let image = image_of(buffer, is_texel_buffer).map_err(|problem| name.error(problem))?;
-        run.options.images.insert(place, image);
+        let size = buffer.size.filter(|_| !kind.ends_with("Buffer"));
+        let added = run.add_image(place, &buffer.buffer, buffer.channels, size);
+        added.map_err(|problem| name.error(problem))?;
     }
     let buffer = name.text()?.to_owned();
     run.bindings.push(ScriptBinding { at: place, buffer, is_written, is_image });
     Ok(())
-}
-
-/// Returns an image with the contents of a buffer, whose components have 32 bits.
-fn image_of(buffer: &TestBuffer, is_texel_buffer: bool) -> Result<ImageInput, ScriptProblem> {
-    let scalar = buffer.buffer.ty.scalar;
-    let bytes = scalar.bytes() as usize;
-    if bytes != 4 || buffer.channels == 0 || buffer.channels > 4 {
-        let what = format!("an image of {} components with {} bits", buffer.channels, 8 * bytes);
-        return Err(ScriptProblem::Unsupported(what));
-    }
-    let texel_bytes = bytes * buffer.channels as usize;
-    let count = (buffer.buffer.bytes.len() / texel_bytes) as u32;
-    let (size, levels) = match buffer.size {
-        Some(size) if !is_texel_buffer => size,
-        Some(_) | None => ([count, 1, 1], 1),
-    };
-    let one = if matches!(scalar, Scalar::Float(_)) { 1.0_f32.to_bits() } else { 1 };
-    let mut texels = Vec::with_capacity(count as usize * 16);
-    for texel in buffer.buffer.bytes.chunks_exact(texel_bytes) {
-        texels.extend_from_slice(texel);
-        // A component that the format lacks is zero, and the last one is one.
-        for component in buffer.channels..4 {
-            texels.extend(if component == 3 { one } else { 0 }.to_le_bytes());
-        }
-    }
-    let image = ImageInput::new(&size, levels, TexelInput::Bytes(texels));
-    image.ok_or(ScriptProblem::Missing("OutputProps with a size in range"))
 }
 
 /// Adds the claims of an expected result.

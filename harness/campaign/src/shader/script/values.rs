@@ -181,7 +181,21 @@ impl DataType {
         offset: u64,
         values: &[impl AsRef<str>],
     ) -> Result<(), ScriptProblem> {
-        for (index, text) in (0..).zip(values) {
+        let bits = values.iter().map(|text| self.scalar.parse(text.as_ref()));
+        self.write_bits(contents, offset, bits)
+    }
+
+    /// Writes the bits of scalars, one per component.
+    ///
+    /// # Errors
+    /// If a value is invalid, or the buffer would be too large.
+    pub(super) fn write_bits(
+        &self,
+        contents: &mut Vec<u8>,
+        offset: u64,
+        values: impl Iterator<Item = Result<u64, ScriptProblem>>,
+    ) -> Result<(), ScriptProblem> {
+        for (index, value) in (0..).zip(values) {
             let bytes = self.scalar.bytes() as usize;
             let start = offset.saturating_add(self.component_offset(index));
             let end = start.saturating_add(bytes as u64);
@@ -192,7 +206,7 @@ impl DataType {
             if contents.len() < end {
                 contents.resize(end, 0);
             }
-            let value = self.scalar.parse(text.as_ref())?.to_le_bytes();
+            let value = value?.to_le_bytes();
             if let (Some(place), Some(value)) = (contents.get_mut(start..end), value.get(..bytes)) {
                 place.copy_from_slice(value);
             }
