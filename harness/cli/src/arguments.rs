@@ -164,8 +164,7 @@ pub struct Run {
     pub fault: Option<String>,
     /// Time for all tests on one device, such as `15s` or `2m` [default: 1m].
     ///
-    /// Without --time, each form of --transform adds 10 s, and a busy machine may take two minutes more, so that every
-    /// test runs.
+    /// Without --time, each form of --transform adds 10 s, and a busy machine may take two minutes more.
     #[arg(long, value_name = "DUR", value_parser = values::parse_duration)]
     pub time: Option<Duration>,
     /// Instances of each test on each device, instead of --time.

@@ -228,10 +228,7 @@ impl AmberParser<'_> {
         }
         let count = size.iter().fold(1_u64, |count, axis| count.saturating_mul((*axis).into()));
         self.images.insert(name.clone(), size);
-        self.contents(name.clone(), ty, Some(count))?;
-        let (bytes, expected) =
-            (self.placed(self.script.buffer(&name))?.bytes.len() as u64, count * ty.stride());
-        if bytes == expected { Ok(()) } else { self.placed(Err(ScriptProblem::Sizes(bytes, expected))) }
+        self.contents(name, ty, Some(count))
     }
 
     /// Reads the initial contents of a buffer or an image.
@@ -248,6 +245,11 @@ impl AmberParser<'_> {
             "DATA" => {
                 let values = self.lexer.numbers();
                 self.lexer.expect("END")?;
+                let [size, expected] =
+                    [values.len() as u64, scalars].map(|count| count * u64::from(ty.scalar.bytes()));
+                if count.is_some() && size != expected {
+                    return Err(self.lexer.error(ScriptProblem::Sizes(size, expected)));
+                }
                 if !(values.len() as u64).is_multiple_of(ty.components()) {
                     let problem =
                         ScriptProblem::PartialElement { count: values.len(), components: ty.components() };
