@@ -379,13 +379,6 @@ impl InputChoice {
         !is_in_all_trials || !is_varied || is_beyond || found.kind == FindingKind::UndefinedBehaviour
     }
 
-    /// Returns the inputs that give workgroups another size than the declared one, if the first choice has that.
-    pub(crate) fn other_sizes(&self, options: &AnalysisOptions) -> Vec<usize> {
-        let Some(first) = self.choices.first() else { return Vec::new() };
-        let is_other = |at: &usize| is_declared(first, *at) && !is_declared(options, *at);
-        self.launch.size_inputs.iter().copied().filter(is_other).collect()
-    }
-
     /// Returns the inputs that a finding depends on, or those that decide whether its code is reached.
     pub(crate) fn inputs_of(&self, found: &GridFinding) -> Vec<usize> {
         let bounds = self.due_to_bounds.get(&found.finding_key()).into_iter().flatten();

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rspirv::spirv::Op;
 use spirv_reader::{CodePlace, SpirvModule, SpirvType};
 
-use super::InputChoice;
 use super::search::{InputSearch, reaches_new_block, rescale};
+use super::{InputChoice, is_declared};
 use crate::axes::{AxisUse, grid_axis, local_axis};
 use entry_point::assumed::local_size_constants;
 use entry_point::input_place::{AssumedInput, InputPlace, LaunchPart};
@@ -99,6 +99,13 @@ pub(super) fn needed_launch<'l>(
 }
 
 impl InputChoice {
+    /// Returns the inputs that give workgroups another size than the declared one, if the first choice has that.
+    pub(crate) fn other_sizes(&self, options: &AnalysisOptions) -> Vec<usize> {
+        let Some(first) = self.choices.first() else { return Vec::new() };
+        let is_other = |at: &usize| is_declared(first, *at) && !is_declared(options, *at);
+        self.launch.size_inputs.iter().copied().filter(is_other).collect()
+    }
+
     /// Returns true if a race exists only because of the chosen grid or local size.
     ///
     /// A smaller grid may lack it, because computations reduce positions of the chosen one to the same result. Or its

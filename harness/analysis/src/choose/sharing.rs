@@ -95,14 +95,18 @@ impl InputSearch<'_> {
             let text = input.describe_value(&options);
             match (&input.place, input.kind) {
                 (InputPlace::Push(..) | InputPlace::Scalar(..), InputKind::Integer) => {
-                    let Some(number) = text.parse::<u64>().ok().filter(|number| *number > 1) else {
-                        continue;
-                    };
-                    less.push((index, number - 1));
+                    let Ok(number) = text.parse::<u64>() else { continue };
                     // Later turns of a loop compare it with larger numbers than positions.
-                    by_positions.push((index, below(invocations).unwrap_or(number)));
-                    let fewer = [Some(number - 1), below(number - 1)].into_iter().flatten();
-                    alone.extend(fewer.filter(|_| compared.is_some()).map(|fewer| vec![(index, fewer)]));
+                    let position = below(invocations);
+                    if number > 1 {
+                        less.push((index, number - 1));
+                        by_positions.push((index, position.unwrap_or(number)));
+                    }
+                    // A count that is the distance of two numbers is zero if both are.
+                    let last = if number > 1 { below(number - 1) } else { position };
+                    let fewer = [Some(number.saturating_sub(1)).filter(|fewer| *fewer > 0), last];
+                    let fewer = fewer.into_iter().flatten().filter(|_| compared.is_some());
+                    alone.extend(fewer.map(|fewer| vec![(index, fewer)]));
                 }
                 (InputPlace::Push(..) | InputPlace::Scalar(..), InputKind::Float(32)) => {
                     let number =
