@@ -1,4 +1,4 @@
-//
+// --grid 1
 #version 450
 // An exchange initializes memory, so that later atomics depend on no undefined value.
 layout(local_size_x = 8) in;
