@@ -171,7 +171,9 @@ pub(crate) fn compute_extended(op: Extended, a: f64, b: f64, c: f64) -> Option<f
         Extended::FMix => a * (1.0 - c) + b * c,
         Extended::Step => f64::from(u8::from(b >= a)),
         Extended::SmoothStep => {
-            let t = ((c - a) / (b - a)).clamp(0.0, 1.0);
+            let t = (c - a) / (b - a);
+            // As the operands of `FMax`, of which one is NaN.
+            let t = if t.is_nan() { 0.0 } else { t.clamp(0.0, 1.0) };
             t * t * (3.0 - 2.0 * t)
         }
         Extended::Fma => a.mul_add(b, c),
