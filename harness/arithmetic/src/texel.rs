@@ -24,52 +24,31 @@ impl TexelFormat {
     /// Returns the format of a SPIR-V image format number; `None` if unknown.
     pub fn from_spirv_format(number: u32) -> Option<TexelFormat> {
         use ComponentEncoding::{Float, Signed, Snorm, Unorm, Unsigned};
-        let (number, count, bits) = match number {
-            1 => (Float, 4, 32),
-            2 => (Float, 4, 16),
-            3 => (Float, 1, 32),
-            4 => (Unorm, 4, 8),
-            5 => (Snorm, 4, 8),
-            6 => (Float, 2, 32),
-            7 => (Float, 2, 16),
+        // Components and bits, in the order of the numbers of the formats.
+        const INTEGER: [(usize, u32); 9] =
+            [(4, 32), (4, 16), (4, 8), (1, 32), (2, 32), (2, 16), (2, 8), (1, 16), (1, 8)];
+        const NORMALIZED: [(usize, u32); 5] = [(4, 16), (2, 16), (2, 8), (1, 16), (1, 8)];
+        let (encoding, (count, bits)) = match number {
+            1..=3 => (Float, INTEGER[[0, 1, 3][number as usize - 1]]),
+            4 => (Unorm, (4, 8)),
+            5 => (Snorm, (4, 8)),
+            6..=7 => (Float, INTEGER[number as usize - 2]),
             8 => return Some(TexelFormat { encoding: Float, bits: [11, 11, 10, 0] }),
-            9 => (Float, 1, 16),
-            10 => (Unorm, 4, 16),
+            9 => (Float, (1, 16)),
+            10 => (Unorm, NORMALIZED[0]),
             11 => return Some(TexelFormat { encoding: Unorm, bits: [10, 10, 10, 2] }),
-            12 => (Unorm, 2, 16),
-            13 => (Unorm, 2, 8),
-            14 => (Unorm, 1, 16),
-            15 => (Unorm, 1, 8),
-            16 => (Snorm, 4, 16),
-            17 => (Snorm, 2, 16),
-            18 => (Snorm, 2, 8),
-            19 => (Snorm, 1, 16),
-            20 => (Snorm, 1, 8),
-            21 => (Signed, 4, 32),
-            22 => (Signed, 4, 16),
-            23 => (Signed, 4, 8),
-            24 => (Signed, 1, 32),
-            25 => (Signed, 2, 32),
-            26 => (Signed, 2, 16),
-            27 => (Signed, 2, 8),
-            28 => (Signed, 1, 16),
-            29 => (Signed, 1, 8),
-            30 => (Unsigned, 4, 32),
-            31 => (Unsigned, 4, 16),
-            32 => (Unsigned, 4, 8),
-            33 => (Unsigned, 1, 32),
+            12..=15 => (Unorm, NORMALIZED[number as usize - 11]),
+            16..=20 => (Snorm, NORMALIZED[number as usize - 16]),
+            21..=29 => (Signed, INTEGER[number as usize - 21]),
+            30..=33 => (Unsigned, INTEGER[number as usize - 30]),
             34 => return Some(TexelFormat { encoding: Unsigned, bits: [10, 10, 10, 2] }),
-            35 => (Unsigned, 2, 32),
-            36 => (Unsigned, 2, 16),
-            37 => (Unsigned, 2, 8),
-            38 => (Unsigned, 1, 16),
-            39 => (Unsigned, 1, 8),
-            40 => (Unsigned, 1, 64),
-            41 => (Signed, 1, 64),
+            35..=39 => (Unsigned, INTEGER[number as usize - 31]),
+            40 => (Unsigned, (1, 64)),
+            41 => (Signed, (1, 64)),
             _ => return None,
         };
         Some(TexelFormat {
-            encoding: number,
+            encoding,
             bits: std::array::from_fn(|index| if index < count { bits } else { 0 }),
         })
     }
