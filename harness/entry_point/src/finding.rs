@@ -168,60 +168,57 @@ impl std::fmt::Display for InvocationId {
 
 /// Returns cause and message of the finding, if an instruction can have an undefined result.
 pub fn undefined_result(instruction: Instruction) -> Option<(FindingCause, String)> {
-    let op = match instruction {
-        Instruction::Core(op) => op,
-        Instruction::Extended(op) => {
-            let message = format!("{op:?} without a defined result: {}", undefined_operands(op)?);
-            return Some((FindingCause::UndefinedResult, message));
-        }
-        Instruction::Unpack(_) | Instruction::Pack(_) => return None,
-    };
-    let mut cause = FindingCause::UndefinedResult;
-    let why = match op {
-        Op::UDiv | Op::UMod | Op::FRem | Op::FMod => {
-            cause = FindingCause::DivisionByZero;
-            "it divides by zero"
-        }
-        Op::SDiv | Op::SRem | Op::SMod => {
-            cause = FindingCause::DivisionByZero;
-            "it divides by zero, or the smallest number by -1"
-        }
-        Op::ShiftLeftLogical | Op::ShiftRightLogical | Op::ShiftRightArithmetic => {
-            "it shifts by as many bits as the number has, or more"
-        }
-        Op::BitFieldInsert | Op::BitFieldSExtract | Op::BitFieldUExtract => {
-            "its bit field exceeds the number"
-        }
-        Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat => "the sum of the products does not fit",
-        Op::ConvertFToU | Op::ConvertFToS => "its number is outside the range of the integer",
-        Op::PtrDiff => "its pointers do not point into one array",
-        Op::VectorExtractDynamic | Op::VectorInsertDynamic => {
-            let message = format!("Op{op:?} of a component outside the vector");
-            return Some((FindingCause::BeyondVector, message));
-        }
-        _ => return None,
-    };
-    Some((cause, format!("Op{op:?} without a defined result: {why}")))
-}
-
-/// Returns the operands for which the result of an extended instruction is undefined.
-fn undefined_operands(op: GlslStd450Op) -> Option<&'static str> {
     use GlslStd450Op::{
         Acos, Acosh, Asin, Atan2, Atanh, FClamp, InverseSqrt, Ldexp, Log, Log2, MatrixInverse, NClamp, Pow,
         SClamp, SmoothStep, Sqrt, UClamp,
     };
-    Some(match op {
-        Asin | Acos => "its operand is not from -1 to 1",
-        Acosh => "its operand is less than 1",
-        Atanh => "its operand is not between -1 and 1",
-        Atan2 => "both operands are 0",
-        Pow => "its base is negative, or 0 with an exponent that is not positive",
-        Log | Log2 | InverseSqrt => "its operand is not positive",
-        Sqrt => "its operand is negative",
-        FClamp | NClamp | UClamp | SClamp => "its minimum is greater than its maximum",
-        SmoothStep => "its first edge is not less than the second",
-        Ldexp => "the product is too large",
-        MatrixInverse => "the matrix is singular",
-        _ => return None,
-    })
+    let mut cause = FindingCause::UndefinedResult;
+    let (name, why) = match instruction {
+        Instruction::Core(op) => {
+            let why = match op {
+                Op::UDiv | Op::UMod | Op::FRem | Op::FMod => {
+                    cause = FindingCause::DivisionByZero;
+                    "it divides by zero"
+                }
+                Op::SDiv | Op::SRem | Op::SMod => {
+                    cause = FindingCause::DivisionByZero;
+                    "it divides by zero, or the smallest number by -1"
+                }
+                Op::ShiftLeftLogical | Op::ShiftRightLogical | Op::ShiftRightArithmetic => {
+                    "it shifts by as many bits as the number has, or more"
+                }
+                Op::BitFieldInsert | Op::BitFieldSExtract | Op::BitFieldUExtract => {
+                    "its bit field exceeds the number"
+                }
+                Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat => "the sum of the products does not fit",
+                Op::ConvertFToU | Op::ConvertFToS => "its number is outside the range of the integer",
+                Op::PtrDiff => "its pointers do not point into one array",
+                Op::VectorExtractDynamic | Op::VectorInsertDynamic => {
+                    let message = format!("Op{op:?} of a component outside the vector");
+                    return Some((FindingCause::BeyondVector, message));
+                }
+                _ => return None,
+            };
+            (format!("Op{op:?}"), why)
+        }
+        Instruction::Extended(op) => {
+            let why = match op {
+                Asin | Acos => "its operand is not from -1 to 1",
+                Acosh => "its operand is less than 1",
+                Atanh => "its operand is not between -1 and 1",
+                Atan2 => "both operands are 0",
+                Pow => "its base is negative, or 0 with an exponent that is not positive",
+                Log | Log2 | InverseSqrt => "its operand is not positive",
+                Sqrt => "its operand is negative",
+                FClamp | NClamp | UClamp | SClamp => "its minimum is greater than its maximum",
+                SmoothStep => "its first edge is not less than the second",
+                Ldexp => "the product is too large",
+                MatrixInverse => "the matrix is singular",
+                _ => return None,
+            };
+            (format!("{op:?}"), why)
+        }
+        Instruction::Unpack(_) | Instruction::Pack(_) => return None,
+    };
+    Some((cause, format!("{name} without a defined result: {why}")))
 }
