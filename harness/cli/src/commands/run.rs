@@ -50,7 +50,6 @@ use progress::RunProgressBar;
 
 const DEFAULT_SUITE: &str = "quick";
 const DEFAULT_TIME: Duration = Duration::from_secs(60);
-/// Additional default time for each form of `--transform`.
 const FORM_TIME: Duration = Duration::from_secs(10);
 /// Additional time for a run with the default time, so that every test runs on a busy machine.
 const DEFAULT_GRACE: Duration = Duration::from_secs(120);
@@ -663,7 +662,6 @@ fn parse_fault(arguments: &Run) -> Result<Fault, Failure> {
     name.parse().map_err(Failure::input_error)
 }
 
-/// The selected tests.
 struct SelectedTests {
     /// The tests of this shard.
     tests: Vec<LoadedTest>,
