@@ -90,8 +90,12 @@ impl Interpreter<'_> {
             let mut taint = result_taint(instruction, arguments, bits);
             let (numbers, kind) = (&numbers[..arguments.len()], kind.to_arithmetic());
             let result = instruction.compute_component(numbers, kind, from, bits).or_else(|| {
-                let defines = kind == NumberKind::Float && program.module.defines_float_results();
-                defines.then(|| instruction.compute_by_direct3d(numbers, from, bits)).flatten()
+                // Numbers that no option gives may leave a domain that real ones stay in.
+                let is_assumed = taint & INPUT_MASK != 0;
+                let defines = is_assumed || program.module.defines_float_results();
+                (kind == NumberKind::Float && defines)
+                    .then(|| instruction.compute_by_direct3d(numbers, from, bits))
+                    .flatten()
             });
             let is_fixed = |result| instruction.is_fixed_component(numbers, kind, from, bits, result);
             if self.setup.has_exact_floats && !result.is_none_or(is_fixed) {
