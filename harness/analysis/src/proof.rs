@@ -198,7 +198,7 @@ fn inputs_of(given: &AnalysisOptions, counterexample: &RacyInputs) -> Option<(An
         let bytes = &input.bytes;
         match input.memory {
             InputMemory::PushConstants => {
-                for (at, byte) in (input.offset..).zip(bytes) {
+                for (at, byte) in (input.offset..=u64::MAX).zip(bytes) {
                     if given.push.get(&at).is_some_and(|known| known != byte) {
                         return None;
                     }
@@ -207,12 +207,11 @@ fn inputs_of(given: &AnalysisOptions, counterexample: &RacyInputs) -> Option<(An
             }
             InputMemory::Buffer(set, binding, 0) if !given.buffers.contains_key(&(set, binding)) => {
                 let contents = options.buffers.entry((set, binding)).or_default();
-                let (start, end) = (input.offset as usize, input.offset as usize + bytes.len());
-                if end > BUFFER_BYTES {
-                    return None;
-                }
                 contents.resize(contents.len().max(BUFFER_BYTES), 0);
-                contents[start..end].copy_from_slice(bytes);
+                // The element before the first one has the largest offsets.
+                let start = usize::try_from(input.offset).ok()?;
+                let end = start.checked_add(bytes.len()).filter(|end| *end <= BUFFER_BYTES)?;
+                contents.get_mut(start..end)?.copy_from_slice(bytes);
             }
             InputMemory::Buffer(..) => return None,
         }
