@@ -21,6 +21,9 @@ const AMBER_COMPARISONS: [(&str, Comparison); 6] = [
     ("GE", Comparison::GreaterOrEqual),
 ];
 
+/// The limit of equal floats without `TOLERANCE` (`kEpsilon` of Amber's verifier).
+const EQUAL_FLOATS: Tolerance = Tolerance::Percent(0.000_001);
+
 /// The formats of images, with their components.
 const IMAGE_FORMATS: [(&str, Scalar, u32); 6] = [
     ("R32_UINT", Scalar::Unsigned(32), 1),
@@ -461,6 +464,8 @@ impl AmberParser<'_> {
                 let tolerance = Tolerance::parse(text).ok_or_else(|| self.lexer.unexpected("a tolerance"))?;
                 tolerances.push(tolerance);
             }
+        } else {
+            tolerances.push(EQUAL_FLOATS);
         }
         let word = self.lexer.word("a comparison")?;
         let comparison = AMBER_COMPARISONS.iter().find(|(known, _)| *known == word);
