@@ -72,6 +72,14 @@ impl Instruction {
         }
     }
 
+    /// Extends the power of `Ldexp`, an integer of `bits` bits, to the 32 bits that [`Instruction::compute_component`] takes.
+    pub fn extend_power(self, arguments: &mut [u64], bits: u32) {
+        if let (Instruction::Extended(GlslStd450Op::Ldexp), [_, power, ..]) = (self, arguments) {
+            let extended = sign_extend(*power, bits).clamp(i32::MIN.into(), i32::MAX.into());
+            *power = u64::from(extended as i32 as u32);
+        }
+    }
+
     /// Computes all components, for structures member by member; undefined ones are 0.
     ///
     /// Returns `None` if the instruction is unknown for these operands.
@@ -90,7 +98,8 @@ impl Instruction {
                 let last = operand.numbers.len().checked_sub(1)?;
                 *argument = *operand.numbers.get(index.min(last))?;
             }
-            let arguments = arguments.get(..operands.len())?;
+            let arguments = arguments.get_mut(..operands.len())?;
+            self.extend_power(arguments, operands.get(1).map_or(32, |power| power.shape.bits));
             all.push(
                 self.compute_component(arguments, first.shape.kind, first.shape.bits, to.bits).unwrap_or(0),
             );

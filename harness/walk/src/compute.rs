@@ -83,10 +83,12 @@ impl Interpreter<'_> {
                 false => Err(unsupported(instruction_name(instruction) + " with these operands").into()),
             };
         };
+        let second_bits = operands.get(1).map_or(32, |id| program.number_bits(*id));
         // True in the second place: the result is undefined for these operands.
         let one = |arguments: &[(u64, Taint)]| {
             let mut numbers = [0; MAX_OPERANDS];
             numbers.iter_mut().zip(arguments).for_each(|(number, argument)| *number = argument.0);
+            instruction.extend_power(&mut numbers, second_bits);
             let mut taint = result_taint(instruction, arguments, bits);
             let (numbers, kind) = (&numbers[..arguments.len()], kind.to_arithmetic());
             let result = instruction.compute_component(numbers, kind, from, bits).or_else(|| {

@@ -4,7 +4,7 @@
 //! which costs speed but changes no result.
 
 use arithmetic::{Instruction, MAX_OPERANDS, computation, sign_extend};
-use rspirv::spirv::{Op, StorageClass};
+use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
 use rustc_hash::FxHashMap;
 use spirv_reader::{CompositeOperation, MemoryOperands, SpirvOperation, SpirvType};
 
@@ -297,7 +297,11 @@ impl Decoder<'_, '_> {
         let program = self.program;
         let (kind, from, _) = program.number_layout(program.type_of(*operands.first()?))?;
         let (to, bits, _) = program.number_layout(inst.raw.ty)?;
-        let changes_width = instruction == Instruction::Core(Op::Bitcast) && from != bits;
+        let changes_width = match instruction {
+            Instruction::Core(Op::Bitcast) => from != bits,
+            Instruction::Extended(GlslStd450Op::Ldexp) => program.number_bits(*operands.get(1)?) != 32,
+            _ => false,
+        };
         let vectors = inst.result.count == 0 && operands.iter().any(|id| program.slots_of(*id).count > 0);
         if kind == ScalarKind::Address
             || to == ScalarKind::Address
