@@ -291,56 +291,42 @@ fn compute_geometric(op: Extended, operands: &[Operand<'_>]) -> Option<Vec<u64>>
             let keeps_normal = dot_product(&c, &b) < 0.0;
             a.iter().map(|x| if keeps_normal { *x } else { -x }).collect()
         }
-        Extended::Determinant => vec![determinant(matrix_columns(first))],
-        Extended::MatrixInverse => invert_matrix(matrix_columns(first))?.concat(),
+        Extended::Determinant => vec![determinant(&matrix_columns(first))],
+        Extended::MatrixInverse => invert_matrix(&matrix_columns(first))?.concat(),
         _ => return None,
     };
     Some(all.into_iter().map(|value| float_to_bits(value, bits)).collect())
 }
 
-/// Returns the determinant, by Gaussian elimination with partial pivoting.
-fn determinant(mut matrix: Vec<Vec<f64>>) -> f64 {
-    let mut product = 1.0;
-    for at in 0..matrix.len() {
-        let Some(pivot) =
-            (at..matrix.len()).max_by(|a, b| matrix[*a][at].abs().total_cmp(&matrix[*b][at].abs()))
-        else {
-            return 0.0;
-        };
-        if matrix[pivot][at] == 0.0 {
-            return 0.0;
-        }
-        if pivot != at {
-            matrix.swap(pivot, at);
-            product = -product;
-        }
-        product *= matrix[at][at];
-        let first = matrix[at].clone();
-        for other in matrix.iter_mut().skip(at + 1) {
-            let factor = other[at] / first[at];
-            other.iter_mut().zip(&first).for_each(|(number, first)| *number -= factor * first);
-        }
-    }
-    product
+/// Returns a matrix without a column and a row.
+fn minor(matrix: &[Vec<f64>], column: usize, row: usize) -> Vec<Vec<f64>> {
+    let without = |at: usize, mut all: Vec<f64>| {
+        all.remove(at);
+        all
+    };
+    let columns = matrix.iter().enumerate().filter(|(at, _)| *at != column);
+    columns.map(|(_, all)| without(row, all.clone())).collect()
+}
+
+/// Returns the determinant, by minors of the first column as compilers do: elimination would round more often.
+fn determinant(matrix: &[Vec<f64>]) -> f64 {
+    let Some(first) = matrix.first() else { return 1.0 };
+    let sign = |row: usize| if row.is_multiple_of(2) { 1.0 } else { -1.0 };
+    (first.iter().enumerate())
+        .map(|(row, number)| sign(row) * number * determinant(&minor(matrix, 0, row)))
+        .sum()
 }
 
 /// Returns the columns of the inverse, by minors; undefined for a singular matrix.
-fn invert_matrix(matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
+fn invert_matrix(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let size = matrix.len();
     if size < 2 || matrix.iter().any(|column| column.len() != size) {
         return None;
     }
-    let minor = |column: usize, row: usize| -> Vec<Vec<f64>> {
-        let other_columns = matrix.iter().enumerate().filter(|(at, _)| *at != column);
-        let rows = |(_, all): (usize, &Vec<f64>)| {
-            all.iter().enumerate().filter(|(at, _)| *at != row).map(|(_, value)| *value).collect()
-        };
-        other_columns.map(rows).collect()
-    };
-    let full_determinant = determinant(matrix.clone());
+    let full_determinant = determinant(matrix);
     let entry = |column: usize, row: usize| {
         let sign = if (row + column).is_multiple_of(2) { 1.0 } else { -1.0 };
-        sign * determinant(minor(row, column)) / full_determinant
+        sign * determinant(&minor(matrix, row, column)) / full_determinant
     };
     let column = |column| (0..size).map(|row| entry(column, row)).collect();
     (full_determinant != 0.0).then(|| (0..size).map(column).collect())
