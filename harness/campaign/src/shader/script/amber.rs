@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use arithmetic::float_to_bits;
 use entry_point::AnalysisOptions;
 use litmus::Comparison;
 
@@ -96,6 +97,7 @@ impl AmberParser<'_> {
             }
             "VIRTUAL_FILE" => {
                 let path = self.lexer.word("a path")?.to_owned();
+                self.require_new(self.files.contains_key(&path), "virtual file of this name")?;
                 let text = self.block()?;
                 self.files.insert(path, text);
                 Ok(())
@@ -108,11 +110,11 @@ impl AmberParser<'_> {
                 if kind != "compute" {
                     return Err(self.unsupported(format!("PIPELINE {kind}")));
                 }
-                let name = self.lexer.word("a name")?.to_owned();
+                let name = self.new_pipeline()?;
                 self.pipeline(name, Pipeline::default())
             }
             "DERIVE_PIPELINE" => {
-                let name = self.lexer.word("a name")?.to_owned();
+                let name = self.new_pipeline()?;
                 self.lexer.expect("FROM")?;
                 let parent = self.lexer.word("a pipeline")?;
                 let parent =
@@ -150,6 +152,7 @@ impl AmberParser<'_> {
             return Err(self.unsupported(format!("SHADER {stage}")));
         }
         let name = self.lexer.word("a name")?.to_owned();
+        self.require_new(self.shaders.contains_key(&name), "shader of this name")?;
         let format = match self.lexer.word("a format")? {
             "GLSL" => ShaderFormat::Glsl,
             "HLSL" => ShaderFormat::Hlsl,
@@ -175,7 +178,8 @@ impl AmberParser<'_> {
 
     fn data_type(&mut self) -> Result<DataType, ScriptError> {
         let word = self.lexer.word("a type")?;
-        let ty = DataType::from_amber(word).ok_or_else(|| self.unsupported(format!("DATA_TYPE {word}")))?;
+        let expected = "a type such as `uint32`, `vec4<float>` or `mat2x3<double>`";
+        let ty = DataType::from_amber(word).ok_or_else(|| self.lexer.unexpected(expected))?;
         let is_std140 = self.lexer.take_if("STD140");
         if !is_std140 {
             self.lexer.take_if("STD430");
@@ -183,12 +187,19 @@ impl AmberParser<'_> {
         Ok(DataType { is_std140, ..ty })
     }
 
+    /// Returns an error at the last word, the name of `what`, if there is one already.
+    fn require_new(&self, is_known: bool, what: &'static str) -> Result<(), ScriptError> {
+        if is_known { Err(self.lexer.error(ScriptProblem::Repeated(what))) } else { Ok(()) }
+    }
+
     fn new_name(&mut self) -> Result<String, ScriptError> {
         let name = self.lexer.word("a name")?.to_owned();
-        if self.script.buffers.contains_key(&name) {
-            return Err(self.lexer.error(ScriptProblem::Repeated("buffer of this name")));
-        }
-        Ok(name)
+        self.require_new(self.script.buffers.contains_key(&name), "buffer of this name").map(|()| name)
+    }
+
+    fn new_pipeline(&mut self) -> Result<String, ScriptError> {
+        let name = self.lexer.word("a name")?.to_owned();
+        self.require_new(self.pipelines.contains_key(&name), "pipeline of this name").map(|()| name)
     }
 
     fn buffer(&mut self) -> Result<(), ScriptError> {
@@ -258,13 +269,17 @@ impl AmberParser<'_> {
                         ScriptProblem::PartialElement { count: values.len(), components: ty.components() };
                     return Err(self.lexer.error(problem));
                 }
-                self.placed(ty.write(&mut bytes, 0, &values))?;
+                self.placed(ty.write_bits(
+                    &mut bytes,
+                    0,
+                    values.iter().map(|value| parse_contents(ty.scalar, value)),
+                ))?;
                 let elements = values.len() as u64 / ty.components();
                 let size = elements.saturating_mul(ty.stride()).min(MAX_BUFFER_BYTES);
                 bytes.resize(bytes.len().max(size as usize), 0);
             }
             "FILL" => {
-                let bits = self.lexer.word("a value").map(|value| ty.scalar.parse(value))?;
+                let bits = self.lexer.word("a value").map(|value| parse_contents(ty.scalar, value))?;
                 let bits = self.placed(bits)?;
                 self.placed(ty.write_bits(&mut bytes, 0, (0..scalars).map(|_| Ok(bits))))?;
             }
@@ -275,7 +290,16 @@ impl AmberParser<'_> {
                 let parsed = start.parse::<f64>().ok().zip(step.parse::<f64>().ok());
                 let (start, step) = parsed.ok_or_else(|| self.lexer.unexpected("a number"))?;
                 let value = |index: u64| start + step * index as f64;
-                let bits = (0..scalars).map(|index| ty.scalar.parse(&value(index).to_string()));
+                let bits = (0..scalars).map(|index| match (ty.scalar, value(index)) {
+                    (Scalar::Float(bits @ (32 | 64)), value) => Ok(float_to_bits(value, bits)),
+                    // Many numbers of this kind are not worth a text each.
+                    (Scalar::Unsigned(32 | 64), value)
+                        if value.fract() == 0.0 && (0.0..4e9).contains(&value) =>
+                    {
+                        Ok(value as u64)
+                    }
+                    (scalar, value) => parse_contents(scalar, &value.to_string()),
+                });
                 self.placed(ty.write_bits(&mut bytes, 0, bits))?;
             }
             other => return Err(self.unsupported(format!("BUFFER {name} {other}"))),
@@ -381,6 +405,9 @@ impl AmberParser<'_> {
             return Err(self.unsupported(format!("BIND BUFFER {buffer} AS storage and AS uniform")));
         }
         let (at, is_image) = ((set, binding), size.is_some());
+        // A later one replaces it, as in a derived pipeline.
+        pipeline.bindings.retain(|other| other.at != at);
+        pipeline.resources.retain(|other| other.binding != at);
         if is_image {
             let kind = "AS storage_image".to_owned();
             pipeline.resources.push(ScriptResource { binding: at, is_image, kind, line, column });
@@ -475,4 +502,18 @@ impl AmberParser<'_> {
         let expected = self.script.expect_values(name, (&ty, offset), *comparison, &values, &tolerances);
         self.placed(expected)
     }
+}
+
+/// Returns the bits of initial contents. Amber truncates floats to 16 bits and flushes denormals (`FloatToHexFloat16`).
+fn parse_contents(scalar: Scalar, text: &str) -> Result<u64, ScriptProblem> {
+    if scalar != Scalar::Float(16) {
+        return scalar.parse(text);
+    }
+    let bits = Scalar::Float(32).parse(text)?;
+    let (sign, exponent, mantissa) = (bits >> 31, bits >> 23 & 0xff, bits >> 13 & 0x3ff);
+    Ok(match exponent.saturating_sub(112) {
+        0 => sign << 15,
+        31.. => return scalar.parse(text),
+        exponent => sign << 15 | exponent << 10 | mantissa,
+    })
 }
