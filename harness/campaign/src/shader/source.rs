@@ -158,6 +158,7 @@ struct ShaderSource<'a> {
 }
 
 /// A part of a source that is compiled separately.
+#[derive(Clone)]
 struct CompileUnit {
     /// The entry point, for languages that require its name.
     entry: Option<String>,
@@ -507,11 +508,7 @@ impl ShaderSource<'_> {
     fn compile_units(&self) -> Result<Vec<CompileUnit>, SourceError> {
         let plain = blank_comments(&self.text);
         match self.language {
-            ShaderLanguage::Wgsl => {
-                let text = wgsl::strip_unsupported_directives(&self.text, &plain);
-                Ok(vec![CompileUnit::whole(COMPUTE, text)])
-            }
-            ShaderLanguage::OpenClC => Ok(vec![CompileUnit::whole(COMPUTE, None)]),
+            ShaderLanguage::OpenClC | ShaderLanguage::Wgsl => Ok(vec![CompileUnit::whole(COMPUTE, None)]),
             ShaderLanguage::Glsl => self.glsl_units(&plain),
             ShaderLanguage::Hlsl | ShaderLanguage::Slang => self.entry_point_units(),
         }
@@ -591,6 +588,10 @@ impl ShaderSource<'_> {
         }
         let (mut first_error, mut others) = (None, Vec::new());
         for compiler in of_language().filter(is_chosen) {
+            let stripped = (compiler.program == "naga")
+                .then(|| wgsl::strip_unsupported_directives(&self.text, &blank_comments(&self.text)))
+                .flatten();
+            let unit = &CompileUnit { text: stripped.or_else(|| unit.text.clone()), ..unit.clone() };
             match compiler.compile(self, unit) {
                 Ok(Some(module)) => {
                     return Ok(SourceModule { wave_sizes: unit.wave_sizes.clone(), ..module });
