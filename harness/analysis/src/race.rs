@@ -208,7 +208,8 @@ pub fn analyze(
     let module_verdict = choice.report.verdict;
     let is_wgsl = options.language == Some(ShaderLanguage::Wgsl);
     // The module of such a source has fewer races than the source.
-    let has_fewer_races = is_wgsl && (module.has_component_stores() || module.has_exchanges());
+    let has_fewer_races =
+        is_wgsl && (module.has_component_stores() || module.has_exchanges()) || module.has_excess_coherence();
     let walked = (module_verdict == RaceVerdict::Racy || has_fewer_races)
         .then(|| walk_by_language(request, module, options, &choice.options, &no_limit))
         .flatten();
@@ -264,7 +265,8 @@ pub fn analyze(
         view.is_free_where_racy() && matches!(verdict, RaceVerdict::NeedsInputs | RaceVerdict::Undecided)
     };
     let view = view.filter(|view| {
-        is_wgsl && (has_fewer_races && !loses_order || !is_clean(view))
+        has_fewer_races && !loses_order
+            || is_wgsl && !is_clean(view)
             || is_by_wave_size(view)
             || is_open(view)
     });

@@ -134,6 +134,7 @@ fn shader_change(module: &SpirvModule, change: &ChangeKind) -> ShaderChange {
         ChangeKind::MakeCoherent { root, .. } => {
             let qualifier = match language {
                 ShaderLanguage::Glsl | ShaderLanguage::OpenClC => ChangeQualifier::Coherent,
+                ShaderLanguage::Hlsl if module.is_declared_coherent(*root) => ChangeQualifier::OtherCompiler,
                 ShaderLanguage::Hlsl | ShaderLanguage::Slang => ChangeQualifier::GloballyCoherent,
                 ShaderLanguage::Wgsl => ChangeQualifier::NagaCoherent,
             };

@@ -82,6 +82,14 @@ const GLSL_EXTENSIONS: [&str; 15] = [
 
 /// The qualifiers of GLSL for memory that is coherent in the queue family. Most devices have one for compute.
 const COHERENT_WORDS: [&str; 3] = ["coherent", "devicecoherent", "queuefamilycoherent"];
+/// The types of HLSL for buffers that shaders write.
+const UAV_TYPES: [&str; 5] = [
+    "RWBuffer",
+    "RWByteAddressBuffer",
+    "RWStructuredBuffer",
+    "AppendStructuredBuffer",
+    "ConsumeStructuredBuffer",
+];
 
 impl ShaderLanguage {
     /// Returns the language of a file extension; `compute` is Unity's extension of HLSL.
@@ -254,13 +262,45 @@ fn fence_flags(classes: &[StorageClass]) -> String {
     classes.iter().map(flag).collect::<Vec<_>>().join(" | ")
 }
 
-/// Returns what a GLSL source declares with one of the coherence qualifiers: variables, blocks, and members as
-/// `block.member`.
-pub(crate) fn coherent_names(text: &str) -> Vec<String> {
+/// A variable, block or member that a source declares, as `block.member` in a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CoherenceDeclaration {
+    pub name: String,
+    /// True if a qualifier makes it coherent for the device or wider.
+    pub is_coherent: bool,
+}
+
+/// Returns what a source declares: in GLSL with a coherence qualifier, in HLSL every UAV.
+pub(crate) fn coherence_declarations(language: ShaderLanguage, text: &str) -> Vec<CoherenceDeclaration> {
+    let plain = remove_comments(text);
+    match language {
+        ShaderLanguage::Glsl => coherent_names(&plain),
+        ShaderLanguage::Hlsl => plain_uavs(&plain),
+        ShaderLanguage::OpenClC | ShaderLanguage::Slang | ShaderLanguage::Wgsl => Vec::new(),
+    }
+}
+
+fn remove_comments(text: &str) -> String {
+    let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, after)) = rest.split_once('/') {
+        plain.push_str(before);
+        rest = if after.starts_with('/') {
+            after.find('\n').map_or("", |end| &after[end..])
+        } else if let Some(comment) = after.strip_prefix('*') {
+            plain.push(' ');
+            comment.split_once("*/").map_or("", |(_, after)| after)
+        } else {
+            plain.push('/');
+            after
+        };
+    }
+    plain + rest
+}
+
+fn coherent_names(plain: &str) -> Vec<CoherenceDeclaration> {
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let lines: Vec<&str> = text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
     let (mut names, mut block) = (Vec::new(), None);
-    for statement in lines.join("\n").split_inclusive([';', '{', '}']) {
+    for statement in plain.split_inclusive([';', '{', '}']) {
         let declared = statement.split(['[', ';', '{']).next().unwrap_or_default();
         let words = |text: &str| -> Vec<String> {
             text.split(|letter| !is_word(letter)).filter(|word| !word.is_empty()).map(str::to_owned).collect()
@@ -278,5 +318,46 @@ pub(crate) fn coherent_names(text: &str) -> Vec<String> {
             _ => {}
         }
     }
-    names
+    names.into_iter().map(|name| CoherenceDeclaration { name, is_coherent: true }).collect()
+}
+
+/// Returns the UAVs whose declarations begin with their type or `globallycoherent`: with other words, which may be macros, the
+/// text leaves open what they are.
+fn plain_uavs(plain: &str) -> Vec<CoherenceDeclaration> {
+    let mut found = Vec::new();
+    let lines = plain.lines().filter(|line| !line.trim_start().starts_with('#'));
+    for statement in lines.collect::<Vec<_>>().join("\n").split([';', '{', '}']) {
+        let mut depth = 0_i32;
+        let outside = statement.chars().map(|letter| {
+            depth +=
+                i32::from(matches!(letter, '[' | '<' | '(')) - i32::from(matches!(letter, ']' | '>' | ')'));
+            if depth == 0 && !matches!(letter, ']' | '>' | ')') { letter } else { ' ' }
+        });
+        let outside: String = outside.collect();
+        let declared = outside.trim_start();
+        let coherent = declared.strip_prefix("globallycoherent ");
+        let (ty, names) = coherent.unwrap_or(declared).trim_start().split_once(' ').unwrap_or_default();
+        if UAV_TYPES.contains(&ty) || ty.starts_with("RWTexture") || ty.starts_with("RasterizerOrdered") {
+            let names = names.split(',').map(|name| name.split(':').next().unwrap_or_default().trim());
+            let is_coherent = coherent.is_some();
+            found.extend(names.map(|name| CoherenceDeclaration { name: name.to_owned(), is_coherent }));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn declarations_of_uavs_begin_with_their_type() {
+        let text = "#define GC globallycoherent\nGC RWBuffer<uint> a; // RWBuffer<uint> b;\n\
+            [[vk::binding(1)]] globallycoherent RWStructuredBuffer<vector<int, 4> > c[2] : register(u1), d;\n\
+            /* globallycoherent */ RWTexture2D<float> e; void f(RWBuffer<uint> g) { RWByteAddressBuffer h = i; }";
+        let found = coherence_declarations(ShaderLanguage::Hlsl, text);
+        let found: Vec<String> =
+            found.iter().map(|one| format!("{} {}", one.name.replace(' ', ""), one.is_coherent)).collect();
+        assert_eq!(found, ["c true", "d true", "e false", "h=i false"]);
+    }
 }

@@ -11,7 +11,8 @@
 //!   group. dxc, slangc and glslang emit no `Coherent` for it. Its 32-bit parts are atomic (7.14.2): an
 //!   interlocked operation and a plain access, or two stores of one value, are a defined collision
 //!   ([`SpirvModule::defines_collisions`]). In `groupshared` memory this holds for an interlocked operation and a
-//!   load. [`HlslRules`] selects a candidate for other rules.
+//!   load. [`HlslRules`] selects a candidate for other rules. glslang gives all buffers of one type the qualifiers of the
+//!   first that is used; the text of `OpSource` has those of each.
 //! - **Slang** (Memory Model and Consistency): a barrier orders earlier before later accesses of its memory in
 //!   the group. Data races are undefined. Without a memory operand, slangc leaves `groupshared` memory private.
 //! - **GLSL** (4.60, 8.16): memory other than `shared` needs both `barrier()` and a memory barrier, in no
@@ -23,6 +24,8 @@
 //!
 //! Of rules about uniform control flow, WGSL's is one of programs; a rule of `lint` applies it. Those of GLSL and HLSL are of
 //! executions, which the walk follows.
+
+use std::collections::BTreeMap;
 
 use rspirv::spirv::{Op, StorageClass};
 use vocabulary::Scope;
@@ -45,6 +48,7 @@ impl SpirvModule {
             ShaderLanguage::Hlsl => {
                 module.plain_access_scope = Some(Scope::Workgroup);
                 module.hlsl = hlsl;
+                module.separate_coherence();
                 module.add_lane_barriers();
             }
             ShaderLanguage::Slang => module.plain_access_scope = Some(Scope::Workgroup),
@@ -55,7 +59,8 @@ impl SpirvModule {
                     .map(|function| self.surround_control_barriers(function))
                     .filter(|changed| *changed)
                     .count();
-                let is_changed = changed > 0 || module.uses_vulkan_model || !self.coherent_names.is_empty();
+                let is_changed =
+                    changed > 0 || module.uses_vulkan_model || !self.coherence_declarations.is_empty();
                 is_changed.then_some(())?;
                 module.decorate_coherent();
             }
@@ -104,9 +109,58 @@ impl SpirvModule {
         self.is_by_language && is_hlsl && self.hlsl.memory == HlslMemory::Direct3d
     }
 
-    /// Decorates the variables, members and blocks of [`SpirvModule::coherent_names`] as coherent.
+    /// Returns the variables of each type of which the source declares some UAVs coherent and others not.
+    fn declared_coherence(&self) -> BTreeMap<u32, BTreeMap<u32, bool>> {
+        let declared = |variable: &u32| {
+            let name = self.names.get(variable)?;
+            let mut found = self.coherence_declarations.iter().filter(|one| one.name == *name);
+            let first = found.next()?.is_coherent;
+            found.all(|one| one.is_coherent == first).then_some(first)
+        };
+        let mut by_type: BTreeMap<u32, BTreeMap<u32, Option<bool>>> = BTreeMap::new();
+        self.variable_types.iter().for_each(|(variable, pointer)| {
+            if let Some(SpirvType::Pointer { pointee, .. }) = self.types.get(pointer) {
+                let ty = self.element_type(*pointee);
+                by_type.entry(ty).or_default().insert(*variable, declared(variable));
+            }
+        });
+        let known = by_type.into_iter().filter_map(|(ty, variables)| {
+            let known = variables.into_iter().map(|(variable, known)| Some((variable, known?)));
+            Some((ty, known.collect::<Option<BTreeMap<u32, bool>>>()?))
+        });
+        known
+            .filter(|(_, variables)| [true, false].iter().all(|one| variables.values().any(|is| is == one)))
+            .collect()
+    }
+
+    /// Returns true if the source declares a variable coherent.
+    pub fn is_declared_coherent(&self, variable: u32) -> bool {
+        let name = self.names.get(&variable);
+        self.coherence_declarations.iter().any(|one| one.is_coherent && Some(&one.name) == name)
+    }
+
+    /// Returns true if the module decorates an HLSL UAV as coherent that its source does not.
+    pub fn has_excess_coherence(&self) -> bool {
+        let is_decorated =
+            |ty: u32| self.member_decorations.get(&(ty, 0)).is_some_and(|member| member.coherent);
+        self.language == Some(ShaderLanguage::Hlsl) && self.declared_coherence().into_keys().any(is_decorated)
+    }
+
+    /// Decorates UAVs as their declarations do. glslang gives buffers of one type the decoration of the first that is used.
+    fn separate_coherence(&mut self) {
+        for (ty, variables) in self.declared_coherence() {
+            if let Some(member) = self.member_decorations.get_mut(&(ty, 0)) {
+                member.coherent = false;
+            }
+            for (variable, is_coherent) in variables {
+                self.decorations.entry(variable).or_default().coherent = is_coherent;
+            }
+        }
+    }
+
+    /// Decorates the declared variables, members and blocks as coherent.
     fn decorate_coherent(&mut self) {
-        let is_coherent = |name: &String| self.coherent_names.contains(name);
+        let is_coherent = |name: &String| self.coherence_declarations.iter().any(|one| one.name == *name);
         for (id, _) in self.names.iter().filter(|(_, name)| is_coherent(name)) {
             self.decorations.entry(*id).or_default().coherent = true;
         }

@@ -12,7 +12,7 @@ use vocabulary::Scope;
 use crate::annotations::Annotations;
 use crate::error::{SourcePosition, SpirvError, SpirvProblem, malformed, unsupported};
 use crate::kernel_argument::{KernelArgument, ReflectedIds};
-use crate::language::{HlslRules, ShaderLanguage, coherent_names};
+use crate::language::{CoherenceDeclaration, HlslRules, ShaderLanguage, coherence_declarations};
 use crate::opcode;
 use crate::stage::Stage;
 use crate::text::{MAGIC_NUMBER, MAX_INSTRUCTIONS, assemble_text, decode_string};
@@ -205,8 +205,8 @@ pub struct SpirvModule {
     pub is_by_language: bool,
     /// The rules of HLSL for such a module.
     pub hlsl: HlslRules,
-    /// The names that the text of a GLSL source declares coherent for the device or wider.
-    pub(crate) coherent_names: Vec<String>,
+    /// The declarations in the text of a source that decide which memory is coherent.
+    pub(crate) coherence_declarations: Vec<CoherenceDeclaration>,
     /// The source language: that of `OpSource`, else that of the extension of a source file.
     pub language: Option<ShaderLanguage>,
     /// Operands of image, matrix and similar types.
@@ -550,7 +550,9 @@ impl SpirvModule {
             }
             Op::Source => {
                 self.language = ShaderLanguage::from_source_number(operand(0)?);
-                self.coherent_names = coherent_names(&string_at(3));
+                if let Some(language) = self.language {
+                    self.coherence_declarations = coherence_declarations(language, &string_at(3));
+                }
             }
             Op::MemoryModel => {
                 self.uses_vulkan_model = match MemoryModel::from_u32(operand(1)?) {

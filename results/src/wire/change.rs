@@ -192,6 +192,8 @@ pub enum ChangeQualifier {
     GloballyCoherent,
     /// `@coherent`, which naga adds to WGSL.
     NagaCoherent,
+    /// `globallycoherent`, which the source has and glslang lost.
+    OtherCompiler,
 }
 
 /// The memory of a change.

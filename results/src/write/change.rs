@@ -69,6 +69,11 @@ fn describe_at(change: &ShaderChange, here: &str) -> String {
                         "compile with tint, or declare the elements of `{name}` `atomic`; naga makes plain storage private"
                     );
                 }
+                ChangeQualifier::OtherCompiler => {
+                    return format!(
+                        "compile with dxc or slangc; glslang gives `{name}` the qualifiers of another buffer of its type"
+                    );
+                }
             };
             format!("declare `{name}` {word}")
         }
