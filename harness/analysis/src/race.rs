@@ -16,7 +16,7 @@ use repair::{EditableSource, RepairWalks, WalkedSource, add_fixes, fix_walk_find
 use results::wire::{
     CoveredInputs, FindingRecord, LOST_ORDER, RaceLine, RaceProof, RaceVerdict, RejectedLine, UnprovedPlace,
 };
-use spirv_reader::{HlslExecution, ShaderLanguage, SpirvModule};
+use spirv_reader::{HlslExecution, HlslRules, ShaderLanguage, SpirvModule};
 use walk::{GridFinding, NeededInput, analyze_grid, analyze_until};
 
 use crate::entry_options::{
@@ -277,6 +277,13 @@ pub fn analyze(
         None => analyze_further(request, module, options, choice),
     };
     let mut answer = answer.unwrap_or_else(|why| EntryAnswer::refused_with(request.file, options, why, None));
+    let is_racy_hlsl = options.language == Some(ShaderLanguage::Hlsl)
+        && !loses_order
+        && answer.line.verdict == RaceVerdict::Racy
+        && options.hlsl.execution == HlslExecution::Independent;
+    if is_racy_hlsl {
+        answer.line.race_free_executions = race_free_executions(request, module, &answer.options);
+    }
     let line = &mut answer.line;
     line.module_verdict = Some(if view.is_some() { module_verdict } else { line.verdict });
     if loses_order && line.verdict == RaceVerdict::Racy {
@@ -289,6 +296,23 @@ pub fn analyze(
     let verdict = if is_racy { RaceVerdict::Racy } else { line.verdict };
     line.language_verdict = options.language.map(|_| verdict);
     answer
+}
+
+/// Returns the other execution models of HLSL by which a source has no finding with the inputs of its races.
+fn race_free_executions(
+    request: &AnalysisRequest<'_>,
+    module: &SpirvModule,
+    racing: &AnalysisOptions,
+) -> Vec<String> {
+    let is_free = |execution: HlslExecution| {
+        let hlsl = HlslRules { execution, ..racing.hlsl };
+        let limited = limited_options(request, racing, RacePhase::Walks);
+        let options = AnalysisOptions { by_language_rules: true, hlsl, ..limited };
+        let report = module.by_language_rules(hlsl).and_then(|module| analyze_grid(&module, &options).ok());
+        report.is_some_and(|report| report.verdict == RaceVerdict::Clean && report.findings.is_empty())
+    };
+    let others = HlslRules::EXECUTIONS.iter().filter(|(_, one)| *one != HlslExecution::Independent);
+    others.filter(|(_, execution)| is_free(*execution)).map(|(name, _)| (*name).to_owned()).collect()
 }
 
 /// Attempts a proof within its limit.

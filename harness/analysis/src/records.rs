@@ -32,6 +32,7 @@ pub fn refused_line(file: &str, entry: &str, options: &AnalysisOptions, why: Str
         proof: None,
         unproved: Vec::new(),
         language_verdict: None,
+        race_free_executions: Vec::new(),
         module_verdict: Some(RaceVerdict::Refused),
         findings: Vec::new(),
         coverage: RaceCoverage::default(),

@@ -23,6 +23,11 @@ pub fn format_head(line: &RaceLine) -> String {
         let lead = if line.proof.is_some() { "executed with" } else { "for" };
         text += &format!("  {lead} {coverage}\n");
     }
+    if !line.race_free_executions.is_empty() {
+        let options: Vec<String> =
+            line.race_free_executions.iter().map(|name| format!("`--hlsl-execution {name}`")).collect();
+        text += &format!("  race-free for these inputs by {}\n", options.join(" and by "));
+    }
     if let Some(why) = &line.why {
         text += &format!("  {why}\n");
     }
