@@ -7,6 +7,7 @@
 use std::fs;
 use std::process::Child;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// Upper bound on the processes that are counted for one child.
 const MAX_PROCESSES: usize = 256;
@@ -33,6 +34,38 @@ pub fn limit() -> u64 {
 pub fn usage_above_limit(child: &Child, limit: u64) -> Option<u64> {
     let used = process_tree(child.id()).into_iter().filter_map(resident_bytes).sum();
     (used > limit).then_some(used)
+}
+
+/// The processor time of a process and its descendants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessorUsage {
+    pub time: Duration,
+    /// True if a thread runs, or waits for a processor or a disk.
+    pub is_runnable: bool,
+}
+
+/// Returns the processor time of a child and its descendants; zero where there is no `/proc`.
+pub fn processor_usage(child: &Child) -> ProcessorUsage {
+    let mut all = ProcessorUsage::default();
+    for pid in process_tree(child.id()) {
+        for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+            let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            if let Some(usage) = parse_usage(&stat) {
+                all.time += usage.time;
+                all.is_runnable |= usage.is_runnable;
+            }
+        }
+    }
+    all
+}
+
+/// Reads a line of `/proc/PID/stat`: after the name in parentheses the state, and in ticks of 10 ms the user and system time.
+fn parse_usage(stat: &str) -> Option<ProcessorUsage> {
+    let mut fields = stat.rsplit_once(") ")?.1.split_whitespace();
+    let is_runnable = matches!(fields.next()?, "R" | "D");
+    let mut ticks = fields.skip(10).map_while(|field| field.parse::<u64>().ok());
+    let ticks = ticks.next()?.saturating_add(ticks.next()?);
+    Some(ProcessorUsage { time: Duration::from_millis(ticks.saturating_mul(10)), is_runnable })
 }
 
 /// Makes the kernel end this child before its parent if memory is exhausted.
@@ -103,6 +136,10 @@ mod tests {
     fn lines_of_proc_are_read() {
         assert_eq!(parse_kibibytes("Name: x\nVmRSS:\t   12 kB\n", "VmRSS:"), Some(12 * 1024));
         assert_eq!(parse_kibibytes("Name: x\n", "VmRSS:"), None);
+        let stat = "17 (a) b) R 1 17 17 0 -1 4194560 0 0 0 0 12 3 0 0 20 0";
+        let usage = ProcessorUsage { time: Duration::from_millis(150), is_runnable: true };
+        assert_eq!(parse_usage(stat), Some(usage));
+        assert_eq!(parse_usage("17 (a) S 1"), None);
     }
 
     #[cfg(target_os = "linux")]

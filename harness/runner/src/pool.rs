@@ -25,6 +25,9 @@ use crate::wire::{Request, VERSION, WorkerMessage};
 pub use orphans::WorkerMark;
 use worker::{Worker, WorkerNotification};
 
+/// Upper bound on the wait for a worker that gets little of a processor, in multiples of the limit on silence.
+pub const MAX_WAIT_FACTOR: u32 = 12;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub workers: u32,
@@ -40,6 +43,8 @@ pub struct Limits {
     pub slack: Duration,
     /// Time that a worker may be silent while it has a job.
     pub silence: Duration,
+    /// True if a silent worker may use this time of a processor, on a busy machine for up to [`MAX_WAIT_FACTOR`] times as long.
+    pub counts_processor_time: bool,
     /// Repetitions of a failed job.
     pub retries: u32,
     /// Runs of each job. If there are several, each has its own worker.
@@ -60,6 +65,7 @@ impl Limits {
         overrun: Duration::from_secs(5),
         slack: Duration::from_secs(6),
         silence: Duration::from_secs(10),
+        counts_processor_time: false,
         retries: 0,
         repeats: 1,
         give_up_after: 3,
@@ -339,6 +345,8 @@ struct RunningJob<P> {
     job: usize,
     started_at: Instant,
     last_message_at: Instant,
+    /// The processor time of the worker before the job, if it counts.
+    used_before: Duration,
     /// Its share of the time for all jobs.
     share: Option<Duration>,
     /// Its worker was started for this job.
@@ -451,6 +459,10 @@ where
         });
         match sent {
             Ok(worker) => {
+                let used_before = match self.limits.counts_processor_time {
+                    true => worker.processor_usage().time,
+                    false => Duration::ZERO,
+                };
                 slot.worker = Some(worker);
                 let end = self.limits.job_deadline(self.started, now, share);
                 let first = !slot.has_responded;
@@ -458,6 +470,7 @@ where
                     job,
                     started_at: now,
                     last_message_at: now,
+                    used_before,
                     share,
                     is_first_of_worker: first,
                     deadline: end,
@@ -486,7 +499,9 @@ where
         let now = Instant::now();
         for number in 0..self.slots.len() {
             let overdue = |running: &RunningJob<P>| self.deadline(running) <= now;
-            if self.slots.get(number).and_then(|slot| slot.running.as_ref()).is_some_and(overdue) {
+            let is_overdue =
+                self.slots.get(number).and_then(|slot| slot.running.as_ref()).is_some_and(overdue);
+            if is_overdue && !self.extend_silence(number, now) {
                 self.fail_attempt(number, |worker, after| {
                     worker.kill();
                     WorkerFailure::TimedOut { after }
@@ -494,6 +509,26 @@ where
             }
         }
         ControlFlow::Continue(())
+    }
+
+    /// Extends the limit on silence of a worker that waits for a processor. Returns false if it had its time, or waits for else.
+    fn extend_silence(&mut self, number: usize, now: Instant) -> bool {
+        let limit = self.limits.silence;
+        let Some(WorkerSlot { worker: Some(worker), running: Some(running), .. }) =
+            self.slots.get_mut(number)
+        else {
+            return false;
+        };
+        if !self.limits.counts_processor_time || running.started_at.elapsed() >= limit * MAX_WAIT_FACTOR {
+            return false;
+        }
+        let usage = worker.processor_usage();
+        let used = usage.time.saturating_sub(running.used_before);
+        let is_extended = usage.is_runnable && used < limit;
+        if is_extended {
+            running.last_message_at = now.checked_sub(used).unwrap_or(now);
+        }
+        is_extended
     }
 
     /// Ends workers that use too much memory.

@@ -139,8 +139,18 @@ impl CompilerEngine {
         for (kernels, answer) in jobs.into_iter().zip(answers) {
             match answer {
                 Ok(answer) => results.extend(result(kernels.len(), answer)),
-                Err((_, batch_error)) => {
-                    results.extend(self.compile_one_by_one(target, kernels, &batch_error))
+                Err((kind, batch_error)) => {
+                    let mut compiled = self.compile_one_by_one(target, kernels);
+                    // Each kernel compiles separately, so a crash depends on the kernels before it. Many together may only take
+                    // too long.
+                    if kind == CrashKind::Error
+                        && compiled.iter().all(|result| matches!(result, KernelResult::Compiled(_)))
+                        && let Some(last) = compiled.last_mut()
+                    {
+                        *last =
+                            KernelResult::Crashed(format!("{batch_error} (after other kernels, not alone)"));
+                    }
+                    results.extend(compiled);
                 }
             }
         }
@@ -162,24 +172,14 @@ impl CompilerEngine {
         &self,
         target: &CompilerTarget,
         kernels: &[KernelToCompile],
-        batch_error: &str,
     ) -> Vec<KernelResult<CompilationResult>> {
         let single_kernels: Vec<&[KernelToCompile]> = kernels.chunks(1).collect();
-        let answers = self.run_jobs(target, &single_kernels);
-        let mut results: Vec<KernelResult<CompilationResult>> = answers
-            .into_iter()
-            .flat_map(|answer| match answer {
-                Ok(answer) => result(1, answer),
-                Err((_, how)) => vec![KernelResult::Crashed(how)],
-            })
-            .collect();
-        // Each kernel compiles separately, so the crash depends on the kernels before it.
-        if results.iter().all(|result| matches!(result, KernelResult::Compiled(_)))
-            && let Some(last) = results.last_mut()
-        {
-            *last = KernelResult::Crashed(format!("{batch_error} (after other kernels, not alone)"));
-        }
-        results
+        let answers = self.run_jobs(target, &single_kernels).into_iter();
+        let to_results = |answer| match answer {
+            Ok(answer) => result(1, answer),
+            Err((_, how)) => vec![KernelResult::Crashed(how)],
+        };
+        answers.flat_map(to_results).collect()
     }
 
     /// Runs jobs in a pool with one worker; returns the answer or the crash of each.
@@ -192,8 +192,12 @@ impl CompilerEngine {
         if jobs.is_empty() {
             return answers;
         }
-        let limits =
-            Limits { silence: self.timeout, give_up_after: NEVER_GIVE_UP, ..Limits::with_memory_limit() };
+        let limits = Limits {
+            silence: self.timeout,
+            counts_processor_time: true,
+            give_up_after: NEVER_GIVE_UP,
+            ..Limits::with_memory_limit()
+        };
         pool::run(
             &limits,
             jobs.len(),

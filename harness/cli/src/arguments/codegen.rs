@@ -61,7 +61,7 @@ pub struct Codegen {
     /// Overwrite the folder of --baseline.
     #[arg(long, requires = "baseline", hide_short_help = true)]
     pub bless: bool,
-    /// Time limit for one kernel, after which its compiler is killed.
+    /// Processor time of one kernel, after which its compiler is killed.
     #[arg(long, value_name = "DUR", default_value = "10s", value_parser = parse_duration, hide_short_help = true)]
     pub timeout: Duration,
     /// For tests of this program: the compiler behaves like a broken one (`crash:OPCODE`, `hang:OPCODE`) on

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::orphans::WorkerMark;
-use crate::memory_limit;
+use crate::memory_limit::{self, ProcessorUsage};
 use crate::wire::RECORD_SEPARATOR;
 
 /// The longest line that a worker may send.
@@ -111,6 +111,11 @@ impl Worker {
     /// Returns its resident memory in bytes, with that of its descendants, if it exceeds `limit`.
     pub fn memory_above(&self, limit: u64) -> Option<u64> {
         memory_limit::usage_above_limit(&self.child, limit)
+    }
+
+    /// Returns its processor time, with that of its descendants.
+    pub fn processor_usage(&self) -> ProcessorUsage {
+        memory_limit::processor_usage(&self.child)
     }
 
     pub fn send(&self, line: String) {
