@@ -10,6 +10,7 @@ pub use crate::contents::{
 };
 use crate::error::{self, Problem, Refusal, unsupported};
 use crate::options::AnalysisOptions;
+use crate::robustness::{BufferRobustness, Robustness};
 pub use crate::sampler::{AddressMode, Sampler};
 pub use spirv_reader::annotations::parse_binding;
 use spirv_reader::{HlslRules, ShaderLanguage, SourcePosition, SpirvModule};
@@ -116,6 +117,20 @@ fn read_case_key(
             let results = RayResults::from_name(name);
             options.ray_queries =
                 Some(results.ok_or_else(|| invalid_key(key, "\"alternating\", \"hit\" or \"miss\""))?);
+        }
+        ("robustness", Value::Table(versions)) => {
+            reject_unknown_keys(key, versions, &["storage", "uniform", "images"])?;
+            let version = |name: &str| {
+                let version =
+                    versions.get(name).map_or(Some(0), as_u32).and_then(BufferRobustness::from_version);
+                version.ok_or_else(|| invalid_key(key, "0, 1 or 2"))
+            };
+            let images = versions.get("images").map_or(Some(false), Value::as_bool);
+            options.robustness = Some(Robustness {
+                storage_buffers: version("storage")?,
+                uniform_buffers: version("uniform")?,
+                images: images.ok_or_else(|| invalid_key(key, "true or false for `images`"))?,
+            });
         }
         ("assume", Value::Array(conditions)) => {
             let texts = conditions.iter().map(|one| one.as_str().map(str::to_owned)).collect();
@@ -419,6 +434,10 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
     if let Some(results) = options.ray_queries {
         text += &format!("rays = \"{}\"\n", results.name());
     }
+    if let Some(Robustness { storage_buffers, uniform_buffers, images }) = options.robustness {
+        let (storage, uniform) = (storage_buffers.version(), uniform_buffers.version());
+        text += &format!("robustness = {{ storage = {storage}, uniform = {uniform}, images = {images} }}\n");
+    }
     if let Some(unroll) = options.unroll {
         text += &format!("unroll = {unroll}\n");
     }
@@ -556,6 +575,7 @@ pub fn merge_options(mut first: AnalysisOptions, second: AnalysisOptions) -> Ana
     first.unroll = first.unroll.or(second.unroll);
     first.assertion = first.assertion.or(second.assertion);
     first.ray_queries = first.ray_queries.or(second.ray_queries);
+    first.robustness = first.robustness.or(second.robustness);
     first.push = with_entries_of(second.push, first.push);
     first.specialization = with_entries_of(second.specialization, first.specialization);
     first.buffers = with_entries_of(second.buffers, first.buffers);

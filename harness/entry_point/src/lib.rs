@@ -20,6 +20,7 @@ pub mod open_memory;
 mod options;
 pub mod order;
 pub mod question;
+mod robustness;
 mod sampler;
 pub mod update;
 
@@ -29,3 +30,4 @@ pub use error::{
 pub use finding::{FindingCause, FindingKind, InvocationId, LiftFinding, Spot, undefined_result};
 pub use non_observable::non_observable_ids;
 pub use options::{AnalysisOptions, DEFAULT_UNROLL, DeadlinePredicate, StopFunction};
+pub use robustness::{BufferRobustness, Robustness};

@@ -8,6 +8,7 @@ use crate::contents::{AddressInput, ImageInput, RayResults};
 use crate::finding::InvocationId;
 use crate::input_place::{AssumedInput, UnsetOverride};
 use crate::open_memory::OpenMemory;
+use crate::robustness::Robustness;
 use crate::sampler::Sampler;
 use spirv_reader::annotations::Formula;
 use spirv_reader::{HlslRules, ShaderLanguage};
@@ -77,6 +78,8 @@ pub struct AnalysisOptions {
     pub samplers: BTreeMap<(u32, u32), Sampler>,
     /// The results of ray queries. Default: [`RayResults::Alternating`], as an assumed input.
     pub ray_queries: Option<RayResults>,
+    /// The accesses out of bounds that are defined. Default: none.
+    pub robustness: Option<Robustness>,
     /// Buffers that addresses point to.
     pub addresses: Vec<AddressInput>,
     /// The inputs that a case file gives, without their contents.

@@ -10,6 +10,7 @@ fn case_files_round_trip() {
         grid = [2, 3, 1]
         subgroup_size = 8
         unroll = 3
+        robustness = { storage = 2, uniform = 1, images = true }
         spec.7 = 5
         push = [{ offset = 4, u32 = [1, 2] }]
         input.1.f32 = [0.5, 2.0]
@@ -31,7 +32,9 @@ fn case_files_round_trip() {
     assert_eq!(format!("{:?}", read(&written)), format!("{options:?}"), "{written}");
     let differs = |word: &str| !format!("{options:?}").contains(word);
     assert!(
-        !["Mirror", "Bytes([9, 0, 0, 0", "unroll: Some(3)", "(0, 6, 2): [4, 0"].into_iter().any(differs),
+        !["Mirror", "Bytes([9, 0, 0, 0", "unroll: Some(3)", "(0, 6, 2): [4, 0", "storage_buffers: Discarded"]
+            .into_iter()
+            .any(differs),
         "{options:?}"
     );
 }

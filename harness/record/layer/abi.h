@@ -107,6 +107,13 @@ typedef struct SubgroupSize {
     uint32_t size;
 } SubgroupSize;
 
+/* VkPipelineRobustnessCreateInfo. */
+typedef struct RobustnessInfo {
+    int32_t type;
+    const void *next;
+    int32_t storage, uniform, vertices, images;
+} RobustnessInfo;
+
 typedef struct LayoutBinding {
     uint32_t binding;
     int32_t type;

@@ -185,6 +185,9 @@ static void write_case(Capture *capture) {
     append_string(&text, capture->pipeline->entry);
     append(&text, "\ngrid = [%u, %u, %u]\n", grid[0], grid[1], grid[2]);
     if (capture->pipeline->subgroup_size) append(&text, "subgroup_size = %u\n", capture->pipeline->subgroup_size);
+    const Robustness *robust = &capture->pipeline->robustness;
+    if (robust->storage || robust->uniform || robust->images)
+        append(&text, "robustness = { storage = %u, uniform = %u, images = %s }\n", robust->storage, robust->uniform, robust->images ? "true" : "false");
     append(&text, "spec = {%s }\npush = [%s ]\n", capture->pipeline->constants, capture->push.data ? capture->push.data : "");
     DispatchKind *kind = &dispatch_kinds[capture->kind];
     Variant *variant = &kind->variants[capture->variant];

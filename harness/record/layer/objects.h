@@ -72,8 +72,14 @@ typedef struct Shader {
     char *entry, *constants;
 } Shader;
 
+/* The versions of the feature that defines accesses beyond the end of a resource, or 0; of images 1. */
+typedef struct Robustness {
+    uint32_t storage, uniform, images;
+} Robustness;
+
 typedef struct Pipeline {
     Bytes code;
+    Robustness robustness;
     char *entry, *constants, *name; /* The constants as an inline table of TOML; the name, or NULL. */
     uint32_t subgroup_size, push_size, set_count;
     bool has_addresses; /* The module may follow addresses in memory. */

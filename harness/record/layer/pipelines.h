@@ -74,6 +74,36 @@ static bool has_capability(const Bytes *code, uint32_t capability) {
     return false;
 }
 
+static Robustness device_robustness[MAX_DEVICES];
+
+static Robustness enabled_robustness(const DeviceInfo *info) {
+    enum { FEATURES2 = 1000059000, ROBUSTNESS2 = 1000286000, IMAGE_ROBUSTNESS = 1000335000, FEATURES_1_3 = 53 };
+    uint32_t buffers = info->features && *(const uint32_t *)info->features, images = 0;
+    for (const Header *next = info->next; next; next = next->next) {
+        const struct { int32_t type; const void *next; uint32_t first, second; } *at = (const void *)next;
+        if (next->type == FEATURES2 && at->first && !buffers) buffers = 1;
+        if (next->type == ROBUSTNESS2 && at->first) buffers = 2;
+        if (next->type == ROBUSTNESS2 && at->second) images = 1;
+        if ((next->type == IMAGE_ROBUSTNESS || next->type == FEATURES_1_3) && at->first) images = 1;
+    }
+    return (Robustness){ buffers, buffers, images };
+}
+
+/* The structure of a stage replaces that of its pipeline. */
+static Robustness stage_robustness(Handle device, const Header *pipeline, const Header *stage) {
+    enum { PIPELINE_ROBUSTNESS = 1000068000, DEVICE_DEFAULT = 0, DISABLED = 1 };
+    Robustness robustness = device_robustness[device_index(device)];
+    const RobustnessInfo *info = NULL;
+    for (const Header *at = pipeline; at; at = at->next)
+        if (at->type == PIPELINE_ROBUSTNESS) info = (const RobustnessInfo *)at;
+    for (const Header *at = stage; at; at = at->next)
+        if (at->type == PIPELINE_ROBUSTNESS) info = (const RobustnessInfo *)at;
+    if (info && info->storage != DEVICE_DEFAULT) robustness.storage = (uint32_t)(info->storage - DISABLED);
+    if (info && info->uniform != DEVICE_DEFAULT) robustness.uniform = (uint32_t)(info->uniform - DISABLED);
+    if (info && info->images != DEVICE_DEFAULT) robustness.images = info->images != DISABLED;
+    return robustness;
+}
+
 static Pipeline *record_pipeline(Handle device, const PipelineInfo *info) {
     Pipeline *pipeline = allocate(sizeof *pipeline);
     pipeline->subgroup_size = query_subgroup_size(device);
@@ -92,6 +122,8 @@ static Pipeline *record_pipeline(Handle device, const PipelineInfo *info) {
     pipeline->constants = stage_constants(code, info->stage.specialization);
     uint64_t hash = hash_bytes(pipeline->code.hash, pipeline->entry, strlen(pipeline->entry) + 1);
     hash = hash_bytes(hash, pipeline->constants, strlen(pipeline->constants));
+    pipeline->robustness = stage_robustness(device, info->next, info->stage.next);
+    hash = hash_bytes(hash, &pipeline->robustness, sizeof pipeline->robustness);
     pipeline->hash = hash_bytes(hash, &pipeline->subgroup_size, sizeof pipeline->subgroup_size);
     return pipeline;
 }

@@ -160,6 +160,7 @@ static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, cons
     const DeviceState *state = device_state(*created);
     if (state->instance->get_properties2) state->instance->get_properties2(physical, &properties);
     LOCK;
+    device_robustness[device_index(*created)] = enabled_robustness(info);
     Text line = { 0 };
     append(&line, "{\"event\":\"device\",\"device\":%u,\"name\":", state->generation);
     append_string(&line, properties.name);

@@ -79,6 +79,12 @@ impl Executor<'_> {
             if length.is_some_and(|length| index >= length) {
                 let name = module.display_name(pointer.object.variable);
                 let length = length.unwrap_or(0);
+                if self.context.is_robust && part_pointer.length.is_none() {
+                    return Err(unsupported(format!(
+                        "an access beyond the end of `{name}`, which robustness defines"
+                    ))
+                    .into());
+                }
                 let message = format!("element {index} of an array of {length} in `{name}`");
                 self.report_conditionally(state, FindingCause::BeyondEnd, message, name)?;
             }

@@ -37,6 +37,8 @@ pub(crate) struct LiftContext<'a> {
     pub sections: Option<InterlockExecutionMode>,
     pub local_size: [u32; 3],
     pub subgroup_size: u32,
+    /// True if the device defines accesses beyond the end of a buffer.
+    pub is_robust: bool,
     pub unroll: Option<u32>,
     /// Bound on the iterations of loops that depend on read values.
     pub unroll_open_loops: u32,

@@ -69,6 +69,7 @@ pub fn lift(module: &SpirvModule, options: &AnalysisOptions) -> Result<Lifted, R
         sections: InterlockExecutionMode::from_execution_modes(module.execution_modes(function)),
         local_size,
         subgroup_size,
+        is_robust: options.robustness.unwrap_or_default().has_buffers(),
         unroll: options.unroll,
         unroll_open_loops: options.max_open_iterations(),
         deadline: options.deadline.clone(),

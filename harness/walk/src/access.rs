@@ -2,8 +2,8 @@
 
 use arithmetic::mask;
 use litmus::{Access, Scope, StorageClass};
-use rspirv::spirv::Op;
-use spirv_reader::{MemoryOperands, SpirvType};
+use rspirv::spirv::{Op, StorageClass as GlobalClass};
+use spirv_reader::{MemoryOperands, ShaderLanguage, SpirvType};
 
 use super::race_check::{
     AccessOrder, AccessRecord, AccessSite, DefinedCollisions, InvocationNumbering, MemoryAccessKind,
@@ -11,7 +11,7 @@ use super::race_check::{
 };
 use super::shadow::{ShadowMemory, WORD_BYTES};
 use entry_point::order::access_strength;
-use entry_point::{FindingCause, InvocationId, Problem, malformed, unsupported};
+use entry_point::{BufferRobustness, FindingCause, InvocationId, Problem, malformed, unsupported};
 
 use super::happens_before::{ClassMap, Epoch, HappensBeforeView};
 use super::memory::{address_of_byte, resolve_address};
@@ -19,7 +19,9 @@ use super::program::{DecodedInstruction, DecodedProgram};
 use super::scalar_kind::ScalarKind;
 use super::state::{Interpreter, Invocation, InvocationCtx, WORKGROUP_TAG, WalkSetup, WorkgroupState};
 use super::step::Step;
-use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, NULL_OBJECT, PRIVATE_TAG, SITE_MASK, Taint};
+use super::value::{
+    ConcretePointer, ConcreteValue, INPUT_MASK, NULL_OBJECT, OPAQUE, PRIVATE_TAG, SITE_MASK, Taint,
+};
 
 /// The end of the description of an access through an address that no buffer has.
 pub(crate) const NO_BUFFER: &str = "through an address that points to no buffer";
@@ -293,9 +295,7 @@ impl Interpreter<'_> {
             }
             SpirvType::Handle(_) => {
                 let sampler = self.object_mut(ctx, pointer.object).and_then(|sampler| sampler.sampler);
-                return Ok(
-                    sampler.map_or(ConcreteValue::NoBits(super::value::OPAQUE), ConcreteValue::Sampler)
-                );
+                return Ok(sampler.map_or(ConcreteValue::NoBits(OPAQUE), ConcreteValue::Sampler));
             }
             _ => {}
         }
@@ -365,6 +365,12 @@ impl Interpreter<'_> {
             return Ok(self.zero_value(pointer.ty, kind, pointer.taint));
         }
         if pointer.is_out_of_bounds || !object.contains_range(pointer.offset, bytes) {
+            if let Some(taint) = self.robust_taint(ctx, pointer) {
+                return Ok(self.zero_value(pointer.ty, kind, taint));
+            }
+            let Some(object) = self.object_mut(ctx, pointer.object) else {
+                return Ok(self.zero_value(pointer.ty, kind, 0));
+            };
             let given = object.has_known_length || object.is_beyond_any_object(pointer, bytes);
             // What is read depends on the contents, as far as these are assumed.
             let contents = object.taint.last().copied().unwrap_or_default();
@@ -484,7 +490,7 @@ impl Interpreter<'_> {
             self.observe_undefined(taint);
         }
         let probes = self.is_probing();
-        if !self.check_bounds(ctx, pointer, bytes, "a write") {
+        if !self.check_bounds(ctx, pointer, bytes, "a write")? {
             return Ok(());
         }
         let Some(object) = self.object_mut(ctx, pointer.object) else { return Ok(()) };
@@ -518,11 +524,21 @@ impl Interpreter<'_> {
         pointer: &ConcretePointer,
         bytes: u32,
         access: &str,
-    ) -> bool {
+    ) -> Step<bool> {
+        let is_wgsl = self.program.module.language == Some(ShaderLanguage::Wgsl);
         match self.object_mut(ctx, pointer.object) {
             None => self.report_here(ctx, FindingCause::NoBuffer, format!("{access} {NO_BUFFER}")),
             Some(object) if !pointer.is_out_of_bounds && object.contains_range(pointer.offset, bytes) => {
-                return true;
+                return Ok(true);
+            }
+            Some(object) if object.is_robust(pointer, is_wgsl) => {
+                if pointer.is_out_of_bounds || object.robustness == BufferRobustness::WithinBuffer {
+                    let name = &object.name;
+                    let what = format!(
+                        "{access} beyond the end of `{name}`, which robustBufferAccess may move to any of its bytes"
+                    );
+                    return Err(unsupported(what).into());
+                }
             }
             Some(object) if object.has_known_length || object.is_beyond_any_object(pointer, bytes) => {
                 let (message, element) = self.describe_out_of_bounds(ctx, access, pointer);
@@ -530,7 +546,24 @@ impl Interpreter<'_> {
             }
             Some(_) => self.note_exceeded_buffer(ctx, pointer, bytes),
         }
-        false
+        Ok(false)
+    }
+
+    /// Returns the taint of a load that its object does not contain: zero, or unknown bytes; `None` if it is not defined.
+    ///
+    /// Ranges are rounded up to the largest `robustStorageBufferAccessSizeAlignment` or `robustUniformBufferAccessSizeAlignment`.
+    fn robust_taint(&mut self, ctx: &mut InvocationCtx<'_>, pointer: &ConcretePointer) -> Option<Taint> {
+        let program = self.program;
+        let is_wgsl = program.module.language == Some(ShaderLanguage::Wgsl);
+        let object =
+            self.object_mut(ctx, pointer.object).filter(|object| object.is_robust(pointer, is_wgsl))?;
+        let declared = program.module.variables.get(&object.variable).map(|variable| variable.class);
+        let alignment = if declared == Some(GlobalClass::Uniform) { 256 } else { 4 };
+        let end = (object.bytes.len() as u64).next_multiple_of(alignment);
+        let is_zero = object.robustness == BufferRobustness::Discarded
+            && !pointer.is_out_of_bounds
+            && pointer.offset >= end;
+        Some(pointer.taint | if is_zero { 0 } else { OPAQUE })
     }
 
     /// Returns the access kind of a plain load or store.

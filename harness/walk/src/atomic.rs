@@ -8,7 +8,7 @@ use rspirv::spirv::Op;
 use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind};
 
 use entry_point::order::{scope_from_number, semantics_from_number};
-use entry_point::{FindingCause, malformed, unsupported};
+use entry_point::{BufferRobustness, FindingCause, malformed, unsupported};
 
 use super::happens_before::{Epoch, ReleaseMessage};
 use super::program::DecodedInstruction;
@@ -122,10 +122,13 @@ impl Interpreter<'_> {
         let mut update = self.atomic_operands(ctx, inst, pointer.ty, access)?;
         self.check_control_dependence(ctx, pointer.taint, "an address")?;
         self.observe_undefined(update.operand_taint);
-        let is_within = self.check_bounds(ctx, &pointer, update.bytes, "an atomic");
+        let is_within = self.check_bounds(ctx, &pointer, update.bytes, "an atomic")?;
         let Some(object) = self.object_mut(ctx, pointer.object).filter(|_| is_within) else {
-            // The access is reported, or within a longer buffer.
-            return self.set_result(ctx, inst, ConcreteValue::Bits(0, pointer.taint & INPUT_MASK));
+            // The access is reported, within a longer buffer, or without effect and with an undefined result.
+            let object = self.object_mut(ctx, pointer.object);
+            let is_robust = object.is_some_and(|object| object.robustness != BufferRobustness::Disabled);
+            let unknown = if is_robust { OPAQUE } else { 0 };
+            return self.set_result(ctx, inst, ConcreteValue::Bits(0, pointer.taint & INPUT_MASK | unknown));
         };
         let class = object.class;
         let (old, mut taint) = object.read_scalar(pointer.offset, update.bytes);

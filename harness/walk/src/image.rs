@@ -4,7 +4,7 @@ use arithmetic::{float_from_bits, float_to_bits, mask};
 use rspirv::spirv::{ImageOperands, StorageClass};
 use spirv_reader::{ImageOperation, ImageQuery, ImageSampling, TexelOperands};
 
-use entry_point::{FindingCause, Problem, malformed, unsupported};
+use entry_point::{BufferRobustness, FindingCause, Problem, malformed, unsupported};
 
 use super::compute::flatten_components;
 use super::memory::{ImageLayout, MemoryObject};
@@ -448,8 +448,10 @@ impl Interpreter<'_> {
             return Err(malformed("a texel pointer that is not a pointer").into());
         };
         let (place, taint) = self.texel_address(ctx, coordinate, pointer.object, 0, None)?;
-        let given = self.object_mut(ctx, pointer.object).is_some_and(|image| image.has_known_length);
-        if place.is_none() && given {
+        let is_undefined = |image: &mut MemoryObject| {
+            image.has_known_length && image.robustness == BufferRobustness::Disabled
+        };
+        if place.is_none() && self.object_mut(ctx, pointer.object).is_some_and(is_undefined) {
             self.report_here(ctx, FindingCause::BeyondEnd, "an atomic beyond the end of an image".to_owned());
         }
         let offset = place.unwrap_or(u64::MAX / 2);

@@ -7,6 +7,7 @@ use litmus::StorageClass;
 
 use super::shadow::{ShadowMemory, WORD_BYTES};
 use super::value::{ConcretePointer, Taint, UNDEFINED, UNWRITTEN};
+use entry_point::BufferRobustness;
 use entry_point::inputs::Sampler;
 
 /// Upper bound on the size of all objects of a dispatch.
@@ -70,6 +71,8 @@ pub(super) struct MemoryObject {
     pub has_known_length: bool,
     /// The assumed input that is its size; 0 for a given or fixed size.
     pub length_taint: Taint,
+    /// The effect of accesses beyond its end.
+    pub robustness: BufferRobustness,
     pub texels: Option<ImageLayout>,
     /// The sampler, for sampler and combined objects with a known state.
     pub sampler: Option<Sampler>,
@@ -188,6 +191,13 @@ impl MemoryObject {
         let end = pointer.offset.saturating_add(u64::from(bytes));
         let beyond = if (pointer.offset as i64) < 0 { bytes > 1 } else { end > u64::from(u32::MAX) };
         pointer.is_out_of_bounds || self.variable != 0 && beyond
+    }
+
+    /// Returns true if robustness defines an access that the object does not contain. WGSL defines those beyond arrays within it.
+    pub fn is_robust(&self, pointer: &ConcretePointer, is_wgsl: bool) -> bool {
+        self.robustness != BufferRobustness::Disabled
+            && self.has_known_length
+            && (!pointer.is_out_of_bounds || is_wgsl)
     }
 
     /// Reads a scalar; the caller has checked the bounds.

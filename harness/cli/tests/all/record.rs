@@ -86,7 +86,7 @@ fn build_host(folder: &Path, name: &str) -> Option<(PathBuf, PathBuf)> {
     }
     let modes = match name {
         "sequences" => 1..6,
-        "descriptors" => 1..9,
+        "descriptors" => 1..10,
         _ => 0..0,
     };
     for mode in modes {

@@ -17,7 +17,10 @@ use super::{ZERO_PUSH_CONSTANTS, missing_input};
 use entry_point::assumed::{ends_in_runtime_array, find_address_input};
 use entry_point::input_place::{AssumedInput, InputPlace};
 use entry_point::inputs::{AddressTarget, DEFAULT_BYTES, address_offset_in, default_image};
-use entry_point::{AnalysisOptions, Problem, malformed, unsupported};
+use entry_point::{AnalysisOptions, BufferRobustness, Problem, Robustness, malformed, unsupported};
+
+/// `Dim` of texel buffers.
+const TEXEL_BUFFER: u32 = 5;
 
 /// Assumed length of a runtime-sized descriptor array.
 const ASSUMED_DESCRIPTORS: u64 = 16;
@@ -250,8 +253,15 @@ impl ObjectBuilder<'_> {
         };
         self.reserve_bytes(bytes.len() as u64)?;
         let sampler = self.options.samplers.get(&at).copied();
+        let robustness = self.options.robustness.unwrap_or_default();
+        let robustness = match (class, shared) {
+            (_, Some(_)) => robustness.storage_buffers,
+            (StorageClass::Uniform, None) => robustness.uniform_buffers,
+            _ => BufferRobustness::Disabled,
+        };
         let mut object = MemoryObject {
             has_known_length: given,
+            robustness,
             sampler,
             ..MemoryObject::new(variable, name, shared, bytes)
         };
@@ -296,9 +306,9 @@ impl ObjectBuilder<'_> {
             },
             levels: if index.is_some() { 1 } else { given.levels.clamp(1, 16) },
             format: TexelFormat::from_spirv_format(format),
-            // `Dim` of SPIR-V: 0 is 1D, 1 is 2D, 2 is 3D, 3 is Cube, 5 is Buffer.
+            // `Dim` of SPIR-V: 0 is 1D, 1 is 2D, 2 is 3D, 3 is Cube.
             axes: match dimension {
-                0 | 5 => 1 + (arrayed != 0) as usize,
+                0 | TEXEL_BUFFER => 1 + (arrayed != 0) as usize,
                 2 | 3 => 3,
                 _ => 2 + (arrayed != 0) as usize,
             },
@@ -314,9 +324,15 @@ impl ObjectBuilder<'_> {
         let class = (sampled == 2).then_some(litmus::StorageClass::Image);
         let assumed = self.options.assumed.iter().any(|input| input.place == InputPlace::Image(at));
         let (given, sampler) = (given_image.is_some() && !assumed, self.options.samplers.get(&at).copied());
+        let robustness = match self.options.robustness {
+            Some(Robustness { storage_buffers, .. }) if dimension == TEXEL_BUFFER => storage_buffers,
+            Some(Robustness { images: true, .. }) => BufferRobustness::Discarded,
+            _ => BufferRobustness::Disabled,
+        };
         let object = MemoryObject {
             texels: Some(texels),
             has_known_length: given,
+            robustness,
             sampler,
             ..MemoryObject::new(variable, name, class, bytes)
         };

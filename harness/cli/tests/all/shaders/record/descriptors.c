@@ -4,7 +4,8 @@
  * Kinds: buffer; alias (of binding 1), overlap (a part of it); push (descriptors), template, push-template; late (a set that may be updated
  * after it is bound), updated (one that was, to other contents); array (the last of three elements has the contents), partial (the only
  * element of eight), unbound (an element that is chosen and not bound); texels, storage-texels; inline; images (the last of two);
- * descriptor-buffer, descriptor-buffer-updated (as above). */
+ * descriptor-buffer, descriptor-buffer-updated (as above); robust1, robust2 (the device has this robustness), robust-stage (a stage alone has
+ * robust1), robust-none (a stage has none, the device robust1). Contents that are far are beyond all buffers. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static int has_addresses; /* True for descriptor buffers. The last buffer has th
 static int has_pointer;
 
 static void fill(uint32_t *words, const char *how) {
-    for (uint32_t i = 0; i < 8; i++) words[i] = how[0] == 's' ? 0 : how[0] == 'n' ? i + 1 : i;
+    for (uint32_t i = 0; i < 8; i++) words[i] = how[0] == 's' ? 0 : how[0] == 'n' ? i + 1 : how[0] == 'f' ? i + 512 : i;
 }
 
 static int has_extension(VkPhysicalDevice physical, const char *name) {
@@ -114,7 +115,11 @@ int main(int count, char **arguments) {
     VkPhysicalDeviceDescriptorIndexingFeatures indexing = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DESCRIPTOR_INDEXING_FEATURES, &inlines };
     VkPhysicalDeviceFeatures2 features = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &indexing };
     vkGetPhysicalDeviceFeatures2(physical, &features);
+    int is_robust2 = strcmp(kind, "robust2") == 0, is_robust = is_robust2 || strcmp(kind, "robust1") == 0;
+    int is_robust_stage = strncmp(kind, "robust-", 7) == 0, has_no_robustness = strcmp(kind, "robust-none") == 0;
+    features.features.robustBufferAccess = is_robust || has_no_robustness || is_unbound;
     const char *extension = is_pushed ? VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME : is_inline ? VK_EXT_INLINE_UNIFORM_BLOCK_EXTENSION_NAME
+        : is_robust2 ? VK_EXT_ROBUSTNESS_2_EXTENSION_NAME : is_robust_stage ? VK_EXT_PIPELINE_ROBUSTNESS_EXTENSION_NAME
         : has_addresses ? VK_EXT_DESCRIPTOR_BUFFER_EXTENSION_NAME : NULL;
     if ((extension && !has_addresses && !has_extension(physical, extension)) || (is_inline && !inlines.inlineUniformBlock)
         || (is_late && !indexing.descriptorBindingStorageBufferUpdateAfterBind)
@@ -122,7 +127,9 @@ int main(int count, char **arguments) {
     float priority = 1;
     VkDeviceQueueCreateInfo queue_info = { VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority };
     VkPhysicalDeviceBufferDeviceAddressFeatures addresses = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES, .bufferDeviceAddress = VK_TRUE };
-    if (!is_inline) indexing.pNext = has_addresses || has_pointer ? &addresses : NULL;
+    VkPhysicalDeviceRobustness2FeaturesEXT robustness2 = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT, .robustBufferAccess2 = VK_TRUE };
+    VkPhysicalDevicePipelineRobustnessFeaturesEXT by_stage = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_ROBUSTNESS_FEATURES_EXT, NULL, VK_TRUE };
+    if (!is_inline) indexing.pNext = has_addresses || has_pointer ? &addresses : is_robust2 ? (void *)&robustness2 : is_robust_stage ? &by_stage : NULL;
     VkDeviceCreateInfo device_info = { VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = &features, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue_info,
         .enabledExtensionCount = extension ? 1 : 0, .ppEnabledExtensionNames = &extension };
     CHECK(vkCreateDevice(physical, &device_info, NULL, &device));
@@ -197,9 +204,13 @@ int main(int count, char **arguments) {
     VkShaderModuleCreateInfo module_info = { VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = words * 4, .pCode = code };
     VkShaderModule module;
     CHECK(vkCreateShaderModule(device, &module_info, NULL, &module));
+    VkPipelineRobustnessBufferBehaviorEXT behaviour =
+        has_no_robustness ? VK_PIPELINE_ROBUSTNESS_BUFFER_BEHAVIOR_DISABLED_EXT : VK_PIPELINE_ROBUSTNESS_BUFFER_BEHAVIOR_ROBUST_BUFFER_ACCESS_EXT;
+    VkPipelineRobustnessCreateInfoEXT robustness = { VK_STRUCTURE_TYPE_PIPELINE_ROBUSTNESS_CREATE_INFO_EXT, NULL, behaviour, behaviour, behaviour,
+        VK_PIPELINE_ROBUSTNESS_IMAGE_BEHAVIOR_DEVICE_DEFAULT_EXT };
     VkComputePipelineCreateInfo pipeline_info = { VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, .layout = layout,
         .flags = has_addresses ? VK_PIPELINE_CREATE_DESCRIPTOR_BUFFER_BIT_EXT : 0,
-        .stage = { VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .stage = VK_SHADER_STAGE_COMPUTE_BIT, .module = module, .pName = "main" } };
+        .stage = { VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, is_robust_stage ? &robustness : NULL, .stage = VK_SHADER_STAGE_COMPUTE_BIT, .module = module, .pName = "main" } };
     VkPipeline pipeline;
     CHECK(vkCreateComputePipelines(device, VK_NULL_HANDLE, 1, &pipeline_info, NULL, &pipeline));
     VkCommandPoolCreateInfo command_pool_info = { VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO };

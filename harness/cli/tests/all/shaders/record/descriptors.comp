@@ -26,6 +26,9 @@ uint index_of(uint i) { return from[i / 4][i % 4]; }
 #elif MODE == 6
 layout(set = 0, binding = 0, r32ui) uniform readonly uimage2D from[2];
 uint index_of(uint i) { return imageLoad(from[1], ivec2(i, 0)).x; }
+#elif MODE == 9
+layout(set = 0, binding = 0) readonly buffer From { uint from[]; };
+uint index_of(uint i) { return i + from[from[i]]; }
 #elif MODE == 7 || MODE == 8
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Behind { uint from[]; };
 layout(set = 0, binding = 2) uniform Chosen { uvec2 address; };
