@@ -497,30 +497,69 @@ DRAW_COUNT(vkCmdDrawIndirectCount, false)
 DRAW_COUNT(vkCmdDrawIndirectCountKHR, false)
 DRAW_COUNT(vkCmdDrawIndexedIndirectCount, true)
 DRAW_COUNT(vkCmdDrawIndexedIndirectCountKHR, true)
+DRAW_COUNT(vkCmdDrawIndirectCountAMD, false)
+DRAW_COUNT(vkCmdDrawIndexedIndirectCountAMD, true)
 DRAW(vkCmdDrawMeshTasksEXT, false, (Handle handle, uint32_t a, uint32_t b, uint32_t c), (handle, a, b, c), 0, 0, 0)
 DRAW(vkCmdDrawMeshTasksIndirectEXT, false, (Handle handle, uint64_t a, uint64_t b, uint32_t c, uint32_t d), (handle, a, b, c, d), a, b, c ? 12 : 0)
 
 /* Commands whose accesses are not known at all. */
+#define UNKNOWN_COMMANDS(X) \
+    X(vkCmdTraceRaysKHR, (Handle handle, const void *a, const void *b, const void *c, const void *d, uint32_t e, uint32_t f, uint32_t g), (handle, a, b, c, d, e, f, g)) \
+    X(vkCmdTraceRaysIndirectKHR, (Handle handle, const void *a, const void *b, const void *c, const void *d, uint64_t e), (handle, a, b, c, d, e)) \
+    X(vkCmdTraceRaysIndirect2KHR, (Handle handle, uint64_t a), (handle, a)) \
+    X(vkCmdBuildAccelerationStructuresKHR, (Handle handle, uint32_t a, const void *b, const void *c), (handle, a, b, c)) \
+    X(vkCmdBuildAccelerationStructuresIndirectKHR, (Handle handle, uint32_t a, const void *b, const void *c, const void *d, const void *e), (handle, a, b, c, d, e)) \
+    X(vkCmdCopyAccelerationStructureKHR, (Handle handle, const void *a), (handle, a)) \
+    X(vkCmdExecuteGeneratedCommandsEXT, (Handle handle, uint32_t a, const void *b), (handle, a, b)) \
+    X(vkCmdExecuteGeneratedCommandsNV, (Handle handle, uint32_t a, const void *b), (handle, a, b)) \
+    X(vkCmdDrawIndirectByteCountEXT, (Handle handle, uint32_t a, uint32_t b, uint64_t c, uint64_t d, uint32_t e, uint32_t f), (handle, a, b, c, d, e, f)) \
+    X(vkCmdDrawMeshTasksIndirectCountEXT, (Handle handle, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint32_t e, uint32_t f), (handle, a, b, c, d, e, f)) \
+    X(vkCmdDrawMultiEXT, (Handle handle, uint32_t a, const void *b, uint32_t c, uint32_t d, uint32_t e), (handle, a, b, c, d, e)) \
+    X(vkCmdDrawMultiIndexedEXT, (Handle handle, uint32_t a, const void *b, uint32_t c, uint32_t d, uint32_t e, const void *f), (handle, a, b, c, d, e, f)) \
+    X(vkCmdBeginTransformFeedbackEXT, (Handle handle, uint32_t a, uint32_t b, const void *c, const void *d), (handle, a, b, c, d)) \
+    X(vkCmdEndTransformFeedbackEXT, (Handle handle, uint32_t a, uint32_t b, const void *c, const void *d), (handle, a, b, c, d)) \
+    X(vkCmdUpdatePipelineIndirectBufferNV, (Handle handle, int32_t a, uint64_t b), (handle, a, b)) \
+    X(vkCmdCopyAccelerationStructureToMemoryKHR, (Handle handle, const void *a), (handle, a)) \
+    X(vkCmdCopyMemoryToAccelerationStructureKHR, (Handle handle, const void *a), (handle, a)) \
+    X(vkCmdBuildMicromapsEXT, (Handle handle, uint32_t a, const void *b), (handle, a, b)) \
+    X(vkCmdCopyMicromapEXT, (Handle handle, const void *a), (handle, a)) \
+    X(vkCmdCopyMicromapToMemoryEXT, (Handle handle, const void *a), (handle, a)) \
+    X(vkCmdCopyMemoryToMicromapEXT, (Handle handle, const void *a), (handle, a)) \
+    X(vkCmdDecodeVideoKHR, (Handle handle, const void *a), (handle, a)) \
+    X(vkCmdEncodeVideoKHR, (Handle handle, const void *a), (handle, a)) \
+    X(vkCmdOpticalFlowExecuteNV, (Handle handle, uint64_t a, const void *b), (handle, a, b)) \
+    X(vkCmdTraceRaysNV, (Handle handle, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h, uint64_t i, uint64_t j, uint64_t k, uint32_t l, uint32_t m, uint32_t n), (handle, a, b, c, d, e, f, g, h, i, j, k, l, m, n)) \
+    X(vkCmdBuildAccelerationStructureNV, (Handle handle, const void *a, uint64_t b, uint64_t c, uint32_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h), (handle, a, b, c, d, e, f, g, h)) \
+    X(vkCmdCopyAccelerationStructureNV, (Handle handle, uint64_t a, uint64_t b, uint32_t c), (handle, a, b, c)) \
+    X(vkCmdDrawMeshTasksNV, (Handle handle, uint32_t a, uint32_t b), (handle, a, b)) \
+    X(vkCmdDrawMeshTasksIndirectNV, (Handle handle, uint64_t a, uint64_t b, uint32_t c, uint32_t d), (handle, a, b, c, d)) \
+    X(vkCmdDrawMeshTasksIndirectCountNV, (Handle handle, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint32_t e, uint32_t f), (handle, a, b, c, d, e, f)) \
+    X(vkCmdDecompressMemoryNV, (Handle handle, uint32_t a, const void *b), (handle, a, b)) \
+    X(vkCmdDecompressMemoryIndirectCountNV, (Handle handle, uint64_t a, uint64_t b, uint32_t c), (handle, a, b, c)) \
+    X(vkCmdCopyMemoryIndirectNV, (Handle handle, uint64_t a, uint32_t b, uint32_t c), (handle, a, b, c)) \
+    X(vkCmdCopyMemoryToImageIndirectNV, (Handle handle, uint64_t a, uint32_t b, uint32_t c, uint64_t d, uint32_t e, const void *f), (handle, a, b, c, d, e, f)) \
+    X(vkCmdDrawClusterHUAWEI, (Handle handle, uint32_t a, uint32_t b, uint32_t c), (handle, a, b, c)) \
+    X(vkCmdDrawClusterIndirectHUAWEI, (Handle handle, uint64_t a, uint64_t b), (handle, a, b)) \
+    X(vkCmdSubpassShadingHUAWEI, (Handle handle), (handle)) \
+    X(vkCmdCuLaunchKernelNVX, (Handle handle, const void *a), (handle, a)) \
+    X(vkCmdCudaLaunchKernelNV, (Handle handle, const void *a), (handle, a)) \
+    X(vkCmdPreprocessGeneratedCommandsNV, (Handle handle, const void *a), (handle, a)) \
+    X(vkCmdPreprocessGeneratedCommandsEXT, (Handle handle, const void *a, const void *b), (handle, a, b)) \
+    X(vkCmdWriteBufferMarkerAMD, (Handle handle, uint32_t a, uint64_t b, uint64_t c, uint32_t d), (handle, a, b, c, d)) \
+    X(vkCmdWriteBufferMarker2AMD, (Handle handle, uint64_t a, uint64_t b, uint64_t c, uint32_t d), (handle, a, b, c, d)) \
+    X(vkCmdDispatchGraphAMDX, (Handle handle, uint64_t a, uint64_t b, const void *c), (handle, a, b, c)) \
+    X(vkCmdDispatchGraphIndirectAMDX, (Handle handle, uint64_t a, uint64_t b, const void *c), (handle, a, b, c)) \
+    X(vkCmdDispatchGraphIndirectCountAMDX, (Handle handle, uint64_t a, uint64_t b, uint64_t c), (handle, a, b, c)) \
+    X(vkCmdConvertCooperativeVectorMatrixNV, (Handle handle, uint32_t a, const void *b), (handle, a, b)) \
+    X(vkCmdBuildClusterAccelerationStructureIndirectNV, (Handle handle, const void *a), (handle, a)) \
+    X(vkCmdBuildPartitionedAccelerationStructuresNV, (Handle handle, const void *a), (handle, a)) \
+    X(vkCmdDispatchDataGraphARM, (Handle handle, uint64_t a, const void *b), (handle, a, b))
 #define UNKNOWN(name, parameters, arguments) \
     static void layer_##name parameters { \
         CALL_NEXT(handle, void, name, parameters) arguments; \
         WITH_COMMANDS(begin_command(commands, #name, UNKNOWN_ACCESSES("commands of this kind are not recorded")); end_command(commands);); \
     }
-UNKNOWN(vkCmdTraceRaysKHR, (Handle handle, const void *a, const void *b, const void *c, const void *d, uint32_t e, uint32_t f, uint32_t g), (handle, a, b, c, d, e, f, g))
-UNKNOWN(vkCmdTraceRaysIndirectKHR, (Handle handle, const void *a, const void *b, const void *c, const void *d, uint64_t e), (handle, a, b, c, d, e))
-UNKNOWN(vkCmdTraceRaysIndirect2KHR, (Handle handle, uint64_t a), (handle, a))
-UNKNOWN(vkCmdBuildAccelerationStructuresKHR, (Handle handle, uint32_t a, const void *b, const void *c), (handle, a, b, c))
-UNKNOWN(vkCmdBuildAccelerationStructuresIndirectKHR, (Handle handle, uint32_t a, const void *b, const void *c, const void *d, const void *e), (handle, a, b, c, d, e))
-UNKNOWN(vkCmdCopyAccelerationStructureKHR, (Handle handle, const void *a), (handle, a))
-UNKNOWN(vkCmdExecuteGeneratedCommandsEXT, (Handle handle, uint32_t a, const void *b), (handle, a, b))
-UNKNOWN(vkCmdExecuteGeneratedCommandsNV, (Handle handle, uint32_t a, const void *b), (handle, a, b))
-UNKNOWN(vkCmdDrawIndirectByteCountEXT, (Handle handle, uint32_t a, uint32_t b, uint64_t c, uint64_t d, uint32_t e, uint32_t f), (handle, a, b, c, d, e, f))
-UNKNOWN(vkCmdDrawMeshTasksIndirectCountEXT, (Handle handle, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint32_t e, uint32_t f), (handle, a, b, c, d, e, f))
-UNKNOWN(vkCmdDrawMultiEXT, (Handle handle, uint32_t a, const void *b, uint32_t c, uint32_t d, uint32_t e), (handle, a, b, c, d, e))
-UNKNOWN(vkCmdDrawMultiIndexedEXT, (Handle handle, uint32_t a, const void *b, uint32_t c, uint32_t d, uint32_t e, const void *f), (handle, a, b, c, d, e, f))
-UNKNOWN(vkCmdBeginTransformFeedbackEXT, (Handle handle, uint32_t a, uint32_t b, const void *c, const void *d), (handle, a, b, c, d))
-UNKNOWN(vkCmdEndTransformFeedbackEXT, (Handle handle, uint32_t a, uint32_t b, const void *c, const void *d), (handle, a, b, c, d))
-UNKNOWN(vkCmdUpdatePipelineIndirectBufferNV, (Handle handle, int32_t a, uint64_t b), (handle, a, b))
+UNKNOWN_COMMANDS(UNKNOWN)
 
 /* Commands between them may do nothing. */
 static void layer_vkCmdBeginConditionalRenderingEXT(Handle handle, const void *info) {
@@ -534,8 +573,9 @@ static void layer_vkCmdEndConditionalRenderingEXT(Handle handle) {
     WITH_COMMANDS(commands->is_conditional = false;);
 }
 
+#define UNKNOWN_FUNCTION(name, parameters, arguments) LAYER_FUNCTION(name)
 #define DRAW_FUNCTIONS \
-    LAYER_FUNCTION(vkCmdBindIndexBuffer2) LAYER_FUNCTION(vkCmdBindIndexBuffer2KHR) LAYER_FUNCTION(vkCmdBeginTransformFeedbackEXT) LAYER_FUNCTION(vkCmdEndTransformFeedbackEXT) \
+    LAYER_FUNCTION(vkCmdBindIndexBuffer2) LAYER_FUNCTION(vkCmdBindIndexBuffer2KHR) \
     LAYER_FUNCTION(vkCmdBeginConditionalRenderingEXT) LAYER_FUNCTION(vkCmdEndConditionalRenderingEXT) \
     LAYER_FUNCTION(vkCreateRenderPass) LAYER_FUNCTION(vkCreateRenderPass2) LAYER_FUNCTION(vkCreateRenderPass2KHR) \
     LAYER_FUNCTION(vkCreateFramebuffer) LAYER_FUNCTION(vkCmdBeginRenderPass) LAYER_FUNCTION(vkCmdBeginRenderPass2) \
@@ -546,9 +586,5 @@ static void layer_vkCmdEndConditionalRenderingEXT(Handle handle) {
     LAYER_FUNCTION(vkCmdBindIndexBuffer) LAYER_FUNCTION(vkCmdDraw) LAYER_FUNCTION(vkCmdDrawIndexed) LAYER_FUNCTION(vkCmdDrawIndirect) \
     LAYER_FUNCTION(vkCmdDrawIndexedIndirect) LAYER_FUNCTION(vkCmdDrawIndirectCount) LAYER_FUNCTION(vkCmdDrawIndirectCountKHR) \
     LAYER_FUNCTION(vkCmdDrawIndexedIndirectCount) LAYER_FUNCTION(vkCmdDrawIndexedIndirectCountKHR) LAYER_FUNCTION(vkCmdDrawMeshTasksEXT) \
-    LAYER_FUNCTION(vkCmdDrawMeshTasksIndirectEXT) LAYER_FUNCTION(vkCmdTraceRaysKHR) LAYER_FUNCTION(vkCmdTraceRaysIndirectKHR) \
-    LAYER_FUNCTION(vkCmdTraceRaysIndirect2KHR) LAYER_FUNCTION(vkCmdBuildAccelerationStructuresKHR) \
-    LAYER_FUNCTION(vkCmdBuildAccelerationStructuresIndirectKHR) LAYER_FUNCTION(vkCmdCopyAccelerationStructureKHR) \
-    LAYER_FUNCTION(vkCmdExecuteGeneratedCommandsEXT) LAYER_FUNCTION(vkCmdExecuteGeneratedCommandsNV) LAYER_FUNCTION(vkCmdDrawIndirectByteCountEXT) \
-    LAYER_FUNCTION(vkCmdDrawMeshTasksIndirectCountEXT) LAYER_FUNCTION(vkCmdDrawMultiEXT) LAYER_FUNCTION(vkCmdDrawMultiIndexedEXT) \
-    LAYER_FUNCTION(vkCmdUpdatePipelineIndirectBufferNV)
+    LAYER_FUNCTION(vkCmdDrawMeshTasksIndirectEXT) LAYER_FUNCTION(vkCmdDrawIndirectCountAMD) LAYER_FUNCTION(vkCmdDrawIndexedIndirectCountAMD) \
+    UNKNOWN_COMMANDS(UNKNOWN_FUNCTION)

@@ -263,13 +263,22 @@ static bool open_journal(void) {
     mkdir(path, 0777);
     snprintf(path, sizeof path, "%s/journal.jsonl", folder);
     journal = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    snprintf(path, sizeof path, "%s/complete", folder);
+    int mark = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (mark >= 0) close(mark);
     return journal >= 0;
 }
 
-/* Writes a line at once, so that a crash of the program loses none. After a failed write (a full disk) nothing follows. */
+/* Writes a line at once, so that a crash of the program loses none. After a failed write (a full disk) nothing follows, and the journal is
+ * not complete. */
 static void write_line(Text *line) {
     append(line, "\n");
-    if (open_journal() && write(journal, line->data, line->length) != (ssize_t)line->length) journal = -1;
+    if (open_journal() && write(journal, line->data, line->length) != (ssize_t)line->length) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/complete", folder);
+        unlink(path);
+        journal = -1;
+    }
     free(line->data);
     *line = (Text){ 0 };
 }

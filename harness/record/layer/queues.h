@@ -312,14 +312,31 @@ static void record_fences(Handle device, uint32_t count, const uint64_t *fences)
     UNLOCK;
 }
 
+/* One of several fences or timeline semaphores is signalled: which one, the program does not know. */
+static void record_any(Handle device, int kind, uint32_t count, const uint64_t *handles, const uint64_t *values) {
+    Text line = { 0 };
+    LOCK;
+    compare_mappings(device, false);
+    append(&line, "{\"event\":\"wait-any\",\"is_fences\":%s,\"waits\":[", kind == FENCES ? "true" : "false");
+    for (uint32_t i = 0; i < count; i++) {
+        const Identity *object = identity(kind, handles[i]);
+        /* A fence of no submission that is not signalled is not the one. */
+        bool is_possible = kind != FENCES || object->value
+            || CALL_NEXT(device, Result, vkGetFenceStatus, (Handle, uint64_t))(device, handles[i]) == SUCCESS;
+        if (is_possible) append(&line, "%s[%" PRIu64 ",%" PRIu64 "]", line.data[line.length - 1] == '[' ? "" : ",", object->id, values ? values[i] : 0);
+    }
+    append(&line, "]}");
+    write_line(&line);
+    write_ended(device, false, 0);
+    UNLOCK;
+}
+
 static Result layer_vkWaitForFences(Handle device, uint32_t count, const uint64_t *fences, uint32_t all, uint64_t timeout) {
     begin_wait(device);
     Result result = CALL_NEXT(device, Result, vkWaitForFences, (Handle, uint32_t, const uint64_t *, uint32_t, uint64_t))(
         device, count, fences, all, timeout);
-    /* Without `all`, some fence is signalled. */
-    for (uint32_t i = 0; result == SUCCESS && i < count; i++)
-        if (all || count == 1 || CALL_NEXT(device, Result, vkGetFenceStatus, (Handle, uint64_t))(device, fences[i]) == SUCCESS)
-            record_fences(device, 1, &fences[i]);
+    if (result == SUCCESS && (all || count == 1)) record_fences(device, count, fences);
+    else if (result == SUCCESS) record_any(device, FENCES, count, fences, NULL);
     return result;
 }
 
@@ -364,11 +381,7 @@ static void record_semaphores(Handle device, uint32_t count, const uint64_t *sem
         Result result = CALL_NEXT(device, Result, wait, (Handle, const SemaphoreWaitInfo *, uint64_t))(device, info, timeout); \
         bool is_known = info->count == 1 || !(info->flags & WAIT_ANY); \
         if (result == SUCCESS && is_known) record_semaphores(device, info->count, info->semaphores, info->values); \
-        for (uint32_t i = 0; result == SUCCESS && !is_known && i < info->count; i++) { \
-            uint64_t value; \
-            if (CALL_NEXT(device, Result, value_of, (Handle, uint64_t, uint64_t *))(device, info->semaphores[i], &value) == SUCCESS) \
-                record_semaphores(device, 1, &info->semaphores[i], &value); \
-        } \
+        else if (result == SUCCESS) record_any(device, SEMAPHORES, info->count, info->semaphores, info->values); \
         return result; \
     } \
     static Result layer_##value_of(Handle device, uint64_t semaphore, uint64_t *value) { \

@@ -186,13 +186,6 @@ static void layer_vkDestroyDevice(Handle device, const void *allocator) {
     state->key = NULL;
 }
 
-/* A journal without this line is cut: the process was killed, or the disk was full. */
-static __attribute__((destructor)) void end_journal(void) {
-    if (journal_process != (long)getpid() || journal < 0 || pthread_mutex_trylock(&lock) != 0) return;
-    WRITE_EVENT("{\"event\":\"end\"}");
-    UNLOCK;
-}
-
 static Function find_layer_function(const char *name) {
     COMMON_LAYER_FUNCTIONS
     LAYER_FUNCTION(vkDestroyDevice)

@@ -199,6 +199,19 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                 let ended: Vec<Signal> = ended;
                 ended.iter().for_each(|signal| self.end_accesses(&signal.covered));
             }
+            Step::WaitAny(is_fences, waits) => {
+                let covered = waits.iter().map(|[id, value]| -> BTreeSet<usize> {
+                    if *is_fences {
+                        return self.fences.get(id).into_iter().flatten().copied().collect();
+                    }
+                    let signals = self.semaphores.get(id).into_iter().flatten();
+                    let signals = signals.filter(|signal| signal.value <= *value);
+                    signals.flat_map(|signal| &signal.covered).copied().collect()
+                });
+                // What all of them cover has ended, whichever is signalled.
+                let ended = covered.reduce(|some, others| &some & &others).unwrap_or_default();
+                self.end_accesses(&Vec::from_iter(ended));
+            }
             Step::WaitEvent(event) => {
                 let covered = self.events.get(event).cloned().unwrap_or_default();
                 self.end_accesses(&covered);

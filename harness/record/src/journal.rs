@@ -1,7 +1,7 @@
 //! Journals of the recording layer: one JSON object per line, one file per process.
 //!
 //! The format is private to one version of the program. Ids of buffers, images, memory, command lists, semaphores and fences are unique
-//! in a process. A process that was killed leaves no [`Event::End`], and perhaps a last line without an end, which is ignored.
+//! in a process. A process that was killed may leave a last line without an end, which is ignored; after a failed write, the file `complete` is missing.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -224,8 +224,13 @@ pub enum Event {
         /// The value.
         value: u64,
     },
-    /// The process ended.
-    End,
+    /// The host saw that one of several fences or timeline semaphores is signalled.
+    WaitAny {
+        /// False for timeline semaphores.
+        is_fences: bool,
+        /// Their ids, each with the value of a semaphore.
+        waits: Vec<[u64; 2]>,
+    },
 }
 
 /// A command of a command buffer.
@@ -507,7 +512,7 @@ pub fn read_journals(folder: &Path) -> Result<Vec<ProcessJournal>, ReadJournalEr
         });
         let mut events: Vec<Event> = events.collect::<Result<_, _>>()?;
         events.iter_mut().for_each(mark_updated_uses);
-        let is_truncated = !rest.is_empty() || !events.contains(&Event::End);
+        let is_truncated = !rest.is_empty() || !folder.join("complete").exists();
         journals.push(ProcessJournal { process, folder, events, is_truncated });
     }
     journals.sort_by_key(|journal| journal.process);

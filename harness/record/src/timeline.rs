@@ -35,6 +35,8 @@ pub enum Step {
     WaitFence(u64),
     /// The host waited for a value of a semaphore.
     WaitSemaphore(u64, u64),
+    /// The host waited for one of several fences, or values of semaphores, without knowledge of which.
+    WaitAny(bool, Vec<[u64; 2]>),
     /// The host waited until the queues had ended all work.
     Idle(Vec<u64>),
     /// The host saw a signalled event.
@@ -109,6 +111,14 @@ pub fn build_timeline(events: &[Event]) -> Timeline<'_> {
                 builder.raise_value(*semaphore, *value);
                 builder.execute_ready(false);
                 builder.timeline.steps.push(Step::WaitSemaphore(*semaphore, *value));
+            }
+            Event::WaitAny { is_fences, waits } => {
+                // What nothing has signalled yet is not the one.
+                let signalled = |wait: &&[u64; 2]| {
+                    *is_fences || builder.values.get(&wait[0]).is_some_and(|value| *value >= wait[1])
+                };
+                let waits = waits.iter().filter(signalled).copied().collect();
+                builder.timeline.steps.push(Step::WaitAny(*is_fences, waits));
             }
             Event::Idle { queue, device } => {
                 let is_idle = |(id, of): &&(u64, u64)| *queue == Some(*id) || *device == Some(*of);

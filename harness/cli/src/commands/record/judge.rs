@@ -582,7 +582,7 @@ fn count_commands(
     if process.is_truncated {
         add(
             format!("process {}", process.process),
-            "its journal has no end: it was killed, or the disk was full",
+            "its journal is not complete: it was killed, or the disk was full",
             None,
         );
     }

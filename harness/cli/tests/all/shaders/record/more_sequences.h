@@ -544,6 +544,31 @@ static void aliased_buffers(void) {
     submit(commands);
 }
 
+/* The host waits for one of two submissions, and writes what the second may still read. The first has ended in any case. */
+static void wait_any(void) {
+    VkSemaphore semaphores[2] = { create_semaphore(VK_SEMAPHORE_TYPE_TIMELINE), create_semaphore(VK_SEMAPHORE_TYPE_TIMELINE) };
+    for (int i = 0; i < 2; i++) {
+        VkCommandBuffer commands = begin(0);
+        copy_words(commands, i ? 3 : 0, 2 - i, 0, 64);
+        submit_to(0, commands, VK_NULL_HANDLE, 0, 0, semaphores[i], 1, VK_NULL_HANDLE);
+    }
+    uint64_t values[2] = { 1, 1 };
+    VkSemaphoreWaitInfo wait = { VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, NULL, VK_SEMAPHORE_WAIT_ANY_BIT, 2, semaphores, values };
+    CHECK(vkWaitSemaphores(device, &wait, UINT64_MAX));
+    contents[(is_wrong ? 3 * SLOT / 4 : 0) + 3] = 4711;
+}
+
+/* A process that ends without its destructors has recorded all. */
+static void ends_at_once(void) {
+    VkCommandBuffer commands = begin(0);
+    copy_words(commands, 0, 1, 0, 64);
+    if (!is_wrong) barrier(commands, COPY, TO, COPY, FROM);
+    copy_words(commands, 1, 2, 0, 64);
+    submit(commands);
+    CHECK(vkDeviceWaitIdle(device));
+    _Exit(0);
+}
+
 #define MORE_PROGRAMS { "stencil-copy", stencil_copy }, { "stencil-layout", stencil_layout }, { "stencil-clear", stencil_clear }, \
     { "stencil-attachment", stencil_attachment }, { "queues-part", queues_part }, { "queues-range", queues_range }, \
     { "queues-release-early", queues_release_early }, { "queues-families-swapped", queues_families_swapped }, { "queues-host-wait", queues_host_wait }, \
@@ -554,4 +579,4 @@ static void aliased_buffers(void) {
     { "drawn-layers", drawn_layers }, { "resolved-image", resolved_image }, { "copied-image", copied_image }, { "indirect-dispatch", indirect_dispatch }, \
     { "copied-indices", copied_indices }, { "filled-parts", filled_parts }, { "bottom-of-pipe", bottom_of_pipe }, { "barrier-chain", barrier_chain }, \
     { "old-buffer-barrier", old_buffer_barrier }, { "executed-twice", executed_twice }, { "secondary-twice", secondary_twice }, \
-    { "polled-fence", polled_fence }, { "other-timeline", other_timeline }, { "aliased-buffers", aliased_buffers }, { "vertex-stores", vertex_stores }, { "rendering-resumed", rendering_resumed }, { "present-image", present_image }
+    { "polled-fence", polled_fence }, { "other-timeline", other_timeline }, { "aliased-buffers", aliased_buffers }, { "vertex-stores", vertex_stores }, { "rendering-resumed", rendering_resumed }, { "present-image", present_image }, { "wait-any", wait_any }, { "ends-at-once", ends_at_once }
