@@ -178,7 +178,7 @@ fn matrix_columns(operand: &Operand<'_>) -> Vec<Vec<f64>> {
     to_floats(operand).chunks(operand.shape.rows.max(1) as usize).map(<[f64]>::to_vec).collect()
 }
 
-fn to_floats(operand: &Operand<'_>) -> Vec<f64> {
+pub(crate) fn to_floats(operand: &Operand<'_>) -> Vec<f64> {
     operand.numbers.iter().map(|number| float_from_bits(*number, operand.shape.bits)).collect()
 }
 

@@ -6,6 +6,7 @@
 
 use rspirv::spirv::{GlslStd450Op as Extended, Op};
 
+use crate::composite::to_floats;
 use crate::float::{float_from_bits, float_to_bits};
 use crate::{Instruction, NumberKind, NumberShape, Operand, sign_extend};
 
@@ -83,6 +84,18 @@ impl Instruction {
         !has_floats
             || (arguments.iter().take(floats).all(|number| is_preserved(*number, from))
                 && (is_copy || is_preserved(result, bits)))
+    }
+
+    /// Returns true if the result may be any operand: a minimum or maximum of a NaN (`GLSL.std.450`).
+    pub fn is_any_operand(self, arguments: &[u64], bits: u32) -> bool {
+        matches!(self, Instruction::Extended(Extended::FMin | Extended::FMax | Extended::FClamp))
+            && arguments.iter().any(|number| float_from_bits(*number, bits).is_nan())
+    }
+
+    /// Returns true if a part of the result of a composed instruction is undefined: the exponent of an infinity or a NaN.
+    pub fn has_undefined_part(self, operands: &[Operand<'_>]) -> bool {
+        let is_finite = |operand: &Operand<'_>| to_floats(operand).into_iter().all(f64::is_finite);
+        matches!(self, Instruction::Extended(Extended::FrexpStruct)) && !operands.iter().all(is_finite)
     }
 
     /// Returns true if every device computes the same components of a composed instruction: floats are only moved, or there are none.

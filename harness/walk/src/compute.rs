@@ -100,7 +100,10 @@ impl Interpreter<'_> {
                     .flatten()
             });
             let is_fixed = |result| instruction.is_fixed_component(numbers, kind, from, bits, result);
-            if self.setup.has_exact_floats && !result.is_none_or(is_fixed) {
+            let is_given = taint & INPUT_MASK == 0 && !program.module.defines_float_results();
+            if self.setup.has_exact_floats && !result.is_none_or(is_fixed)
+                || is_given && instruction.is_any_operand(numbers, from)
+            {
                 taint |= OPAQUE;
             }
             (ConcreteValue::Bits(result.unwrap_or(0), taint), result.is_none())
@@ -246,7 +249,8 @@ impl Interpreter<'_> {
         let given =
             given.ok_or_else(|| unsupported(format!("{} of this type", instruction_name(instruction))))?;
         let Some(all) = instruction.compute(&given, &result) else { return Ok(None) };
-        let is_open = self.setup.has_exact_floats && !instruction.is_fixed(&given, &result);
+        let is_open = self.setup.has_exact_floats && !instruction.is_fixed(&given, &result)
+            || taint & INPUT_MASK == 0 && instruction.has_undefined_part(&given);
         let taint = taint | if is_open { OPAQUE } else { 0 };
         program.rebuild_value(inst.raw.ty, &mut all.into_iter(), taint).map(Some)
     }

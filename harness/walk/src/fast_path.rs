@@ -280,6 +280,9 @@ impl ArithmeticOp {
         let tainted = tainted.get(..self.count)?;
         let taint = result_taint(self.instruction, tainted, self.bits);
         let numbers = numbers.get(..self.count)?;
+        if self.instruction.is_any_operand(numbers, self.from) {
+            return None;
+        }
         let result =
             self.instruction.compute_component(numbers, self.kind.to_arithmetic(), self.from, self.bits);
         Some(ConcreteValue::Bits(result?, taint))
