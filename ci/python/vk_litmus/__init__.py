@@ -434,7 +434,10 @@ def run_shader(
     verdict = raw["verdict"]
     if verdict not in ("clean", "racy"):
         needs = [f"{one['name']}: supply it with {one['option']}" for one in raw.get("needs", [])]
-        why = (raw.get("why") or "").replace(f"{raw['file']}: ", "", 1)
+        rejected = raw.get("rejected")
+        why = rejected["error"] if rejected else raw.get("why") or ""
+        if rejected and rejected["line"] > 1:
+            why = f"line {rejected['line']}: {why}"
         hints = ["expected a kernel that ends, a smaller grid, or more `time`"] if verdict == "undecided" else []
         reason = "; ".join([why, *needs, *hints]).strip("; ") or ran.stderr.strip()
         is_input = ran.returncode == 2 or verdict == "needs-inputs"
