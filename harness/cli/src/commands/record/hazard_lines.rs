@@ -80,10 +80,8 @@ pub fn hazard_line(
         fix: match (hazard.missing, hazard.is_on_one_queue(timeline)) {
             (MissingOrder::Transition(has, needs), _) => transition_fix(has, needs, transition.is_some()),
             (MissingOrder::Contents(before), _) => {
-                format!(
-                    "in the barrier of the transition, .oldLayout = VK_IMAGE_LAYOUT_{}",
-                    layout_name(before)
-                )
+                let before = layout_name(before);
+                format!("in the barrier of the transition, .oldLayout = VK_IMAGE_LAYOUT_{before}")
             }
             (MissingOrder::Flush, _) => {
                 "vkFlushMappedMemoryRanges for these bytes before the command is submitted".to_owned()
@@ -184,14 +182,8 @@ fn other_queue_fix(hazard: &CommandHazard) -> String {
         return "one barrier on each queue, with .srcQueueFamilyIndex and .dstQueueFamilyIndex of both"
             .to_owned();
     }
-    let stage = Masks { has_synchronization2: false }.stages(hazard.after.stage);
+    let stage = stage_constants(hazard.after.stage, false);
     format!("a semaphore that the first submission signals and the second one waits for, at {stage}")
-}
-
-/// The names of masks in C, of `VkMemoryBarrier2` or of `vkCmdPipelineBarrier`.
-#[derive(Clone, Copy)]
-struct Masks {
-    has_synchronization2: bool,
 }
 
 /// Returns names of bits as constants in C.
@@ -206,39 +198,40 @@ fn constants(kind: &str, names: &str) -> String {
     names.split(" | ").map(constant).collect::<Vec<_>>().join(" | ")
 }
 
-impl Masks {
-    fn stages(self, mask: u64) -> String {
-        const TRANSFERS: u64 = 0xf << 32;
-        if self.has_synchronization2 {
-            return constants("PIPELINE_STAGE_2", &stage_names(mask));
-        }
-        let transfer = if mask & TRANSFERS == 0 { 0 } else { 1 << 12 };
-        constants("PIPELINE_STAGE", &old_stage_names(mask as u32 | transfer))
+/// Returns stages as constants of `VkMemoryBarrier2`, or of `vkCmdPipelineBarrier`.
+fn stage_constants(mask: u64, has_synchronization2: bool) -> String {
+    const TRANSFERS: u64 = 0xf << 32;
+    let transfer = if mask & TRANSFERS == 0 { 0 } else { 1 << 12 };
+    match has_synchronization2 {
+        true => constants("PIPELINE_STAGE_2", &stage_names(mask)),
+        false => constants("PIPELINE_STAGE", &old_stage_names(mask as u32 | transfer)),
     }
+}
 
-    fn accesses(self, mask: u64) -> String {
-        const NEW: u64 = 7 << 32;
-        if self.has_synchronization2 {
-            return constants("ACCESS_2", &access_names(mask));
+/// Returns accesses as the same constants.
+fn access_constants(mask: u64, has_synchronization2: bool) -> String {
+    const NEW: u64 = 7 << 32;
+    let old = |new: u64, old: u64| if mask & new == 0 { 0 } else { old };
+    match has_synchronization2 {
+        true => constants("ACCESS_2", &access_names(mask)),
+        false => {
+            constants("ACCESS", &access_names(mask & !NEW | old(3 << 32, 1 << 5) | old(1 << 34, 1 << 6)))
         }
-        let old = |new: u64, old: u64| if mask & new == 0 { 0 } else { old };
-        constants("ACCESS", &access_names(mask & !NEW | old(3 << 32, 1 << 5) | old(1 << 34, 1 << 6)))
     }
 }
 
 /// Returns the memory barrier between the commands of all hazards, as C code.
 fn barrier_code(group: &[CommandHazard], transition: Option<&str>, has_synchronization2: bool) -> String {
-    let masks = Masks { has_synchronization2 };
     if group.iter().any(|hazard| hazard.conflict == Conflict::Host) {
         return "wait for the command's fence before the host writes".to_owned();
     }
     // A layout transition has no stage and is ordered by every stage; a write after a read needs execution order alone.
     let all = |part: &dyn Fn(&CommandHazard) -> u64| group.iter().map(part).fold(0, |all, part| all | part);
     let has_access = |hazard: &CommandHazard| hazard.conflict != Conflict::WriteAfterRead;
-    let from =
-        masks.stages(all(&|hazard| if hazard.before.stage == 0 { 1 << 16 } else { hazard.before.stage }));
-    let from_access =
-        masks.accesses(all(&|hazard| if has_access(hazard) { hazard.before.access } else { 0 }));
+    let stages = |part: &dyn Fn(&CommandHazard) -> u64| stage_constants(all(part), has_synchronization2);
+    let accesses = |part: &dyn Fn(&CommandHazard) -> u64| access_constants(all(part), has_synchronization2);
+    let from = stages(&|hazard| if hazard.before.stage == 0 { 1 << 16 } else { hazard.before.stage });
+    let from_access = accesses(&|hazard| if has_access(hazard) { hazard.before.access } else { 0 });
     if let Some(transition) = transition {
         let access = match from_access.as_str() {
             "0" => String::new(),
@@ -246,8 +239,8 @@ fn barrier_code(group: &[CommandHazard], transition: Option<&str>, has_synchroni
         };
         return format!("in {transition}, .srcStageMask |= {from}{access}");
     }
-    let to = masks.stages(all(&|hazard| hazard.after.stage));
-    let to_access = masks.accesses(all(&|hazard| if has_access(hazard) { hazard.after.access } else { 0 }));
+    let to = stages(&|hazard| hazard.after.stage);
+    let to_access = accesses(&|hazard| if has_access(hazard) { hazard.after.access } else { 0 });
     if has_synchronization2 {
         return format!(
             "VkMemoryBarrier2 barrier = {{ .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2, .srcStageMask = {from}, \

@@ -42,6 +42,7 @@ type CaseId = (u32, u64);
 
 /// The recorded inputs of a case.
 struct CaseInputs<'a> {
+    variant: u64,
     /// Missing ones that change what the shader may access.
     missing: &'a [MissingInput],
     /// Missing contents of resources whose sizes are known.
@@ -88,6 +89,8 @@ impl CaseInputs<'_> {
 
 /// The answer about a case.
 struct CaseAnswer {
+    /// The variant of its kind.
+    variant: Option<u64>,
     /// The bytes that it accesses, or why they are not known.
     bytes: Result<AccessedBytes, String>,
     /// Why it is not judged.
@@ -174,13 +177,14 @@ fn list_case_inputs<'a>(
             if let Command::Dispatch {
                 kind,
                 case: Some(case),
+                variant,
                 missing,
                 missing_contents: contents,
                 resources,
                 ..
             } = command
             {
-                let inputs = CaseInputs { missing, contents, resources, bindings };
+                let inputs = CaseInputs { variant: *variant, missing, contents, resources, bindings };
                 all.insert((process.process, *kind, *case), inputs);
             }
         }
@@ -218,12 +222,14 @@ fn judge_kind(
             shader = shader.compiled_from_wgsl(compiler);
         }
         let Some((process, of, number)) = parse_case_name(&path) else { continue };
+        let variant = case_inputs.get(&(process, of, number)).map(|inputs| inputs.variant);
         let mut lacking: Vec<String> = Vec::new();
         let parsed = inputs::parse_case_file(&text, &read_file);
         if parsed.as_ref().is_ok_and(|case| case.options.grid.is_some_and(|grid| grid.contains(&0))) {
             let deciding = Some(BTreeSet::new());
             let nothing = AccessedBytes { is_complete: true, deciding, ..AccessedBytes::default() };
-            answer.cases.insert((process, number), CaseAnswer { bytes: Ok(nothing), undecided: None });
+            let nothing = CaseAnswer { variant, bytes: Ok(nothing), undecided: None };
+            answer.cases.insert((process, number), nothing);
             continue;
         }
         let mut bytes = match parsed {
@@ -264,7 +270,7 @@ fn judge_kind(
             }
         });
         answer.lines.append(&mut lines);
-        answer.cases.insert((process, number), CaseAnswer { bytes, undecided });
+        answer.cases.insert((process, number), CaseAnswer { variant, bytes, undecided });
     }
     Ok(answer)
 }
@@ -299,8 +305,6 @@ struct DispatchAnswers<'a> {
     process: &'a ProcessJournal,
     numbers: &'a KindNumbers,
     answers: &'a BTreeMap<u64, KindAnswer>,
-    /// The variant of each case.
-    variants: &'a BTreeMap<(u64, CaseId), u64>,
     /// The case with equal inputs, by kind in this process and number.
     equal: BTreeMap<(u64, u64), u64>,
     /// Cases whose dispatch was executed more than once.
@@ -365,8 +369,7 @@ impl DispatchAnswers<'_> {
         if !missing.is_empty() {
             return Err("its descriptors were recorded in part");
         }
-        let mut equal =
-            cases.iter().filter(|(id, _)| self.variants.get(&(*number, **id)) == Some(variant)).peekable();
+        let mut equal = cases.iter().filter(|(_, answer)| answer.variant == Some(*variant)).peekable();
         if equal.peek().is_none() {
             return Err("its push constants or the sizes of its resources were not recorded; try --keep");
         }
@@ -420,12 +423,8 @@ impl DispatchAnswers<'_> {
         }
         let (may_read, may_write) =
             possible_accesses((self.process.process, *kind), self.numbers, self.answers, resource);
-        let all = vec![(0, u64::MAX)];
-        ResourceBytes {
-            reads: if may_read { all.clone() } else { Vec::new() },
-            writes: if may_write { all } else { Vec::new() },
-            is_possible: true,
-        }
+        let all = |may_access: bool| if may_access { vec![(0, u64::MAX)] } else { Vec::new() };
+        ResourceBytes { reads: all(may_read), writes: all(may_write), is_possible: true }
     }
 }
 
@@ -452,7 +451,6 @@ fn judge_commands(
     answers: &BTreeMap<u64, KindAnswer>,
 ) -> (Vec<HazardLine>, JudgementLine) {
     let numbers = number_kinds(processes);
-    let variants = case_variants(processes, &numbers);
     let (mut lines, mut unjudged) = (Vec::new(), Unjudged::new());
     let mut judgement = JudgementLine { schema: JUDGEMENT_SCHEMA.to_owned(), ..JudgementLine::default() };
     for process in processes {
@@ -484,7 +482,6 @@ fn judge_commands(
             process,
             numbers: &numbers,
             answers,
-            variants: &variants,
             equal: equal.collect(),
             repeated,
             timeline: &timeline,
@@ -512,21 +509,6 @@ fn judge_commands(
     judgement.possible_hazards = lines.len() as u64 - judgement.hazards;
     judgement.unjudged = unjudged.into_values().collect();
     (lines, judgement)
-}
-
-/// Returns the variant of each case of all processes.
-fn case_variants(processes: &[ProcessJournal], numbers: &KindNumbers) -> BTreeMap<(u64, CaseId), u64> {
-    let mut variants = BTreeMap::new();
-    for process in processes {
-        for command in recorded_commands(process) {
-            if let Command::Dispatch { kind, case: Some(case), variant, .. } = command
-                && let Some(number) = numbers.get(&(process.process, *kind))
-            {
-                variants.insert((*number, (process.process, *case)), *variant);
-            }
-        }
-    }
-    variants
 }
 
 /// Counts the commands of a process that are judged, and those that are not.
@@ -574,20 +556,15 @@ fn count_commands(
                 judgement.judged_commands += 1;
                 judgement.judged_dispatches += u64::from(is_dispatch);
             }
-            Some(why) => {
-                add(names.describe_command(executed.command), &why, Some(index as u64));
-            }
+            Some(why) => add(names.describe_command(executed.command), &why, Some(index as u64)),
         }
     }
+    let whole = format!("process {}", process.process);
     if process.is_truncated {
-        add(
-            format!("process {}", process.process),
-            "its journal is not complete: it was killed, or the disk was full",
-            None,
-        );
+        add(whole.clone(), "its journal is not complete: it was killed, or the disk was full", None);
     }
     if timeline.commands.is_empty() {
-        add(format!("process {}", process.process), "it executed no commands", None);
+        add(whole, "it executed no commands", None);
     }
     for event in &process.events {
         if let Event::UncheckedMapping { size, .. } = event {
