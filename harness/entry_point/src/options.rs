@@ -105,8 +105,6 @@ pub struct AnalysisOptions {
     pub needs_whole_push: bool,
     /// True to leave floats open that Vulkan does not fix; else they have the value that is rounded to the nearest.
     pub has_exact_floats: bool,
-    /// True to execute without checking accesses, to measure its cost.
-    pub skip_race_checks: bool,
     /// Number of schedules to explore even after a finding. Default: a few, until something is found.
     pub schedules: Option<u64>,
     /// Seed of the random schedules.

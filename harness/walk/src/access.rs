@@ -596,7 +596,7 @@ impl Interpreter<'_> {
             accessed.record(pointer.object, pointer.offset, bytes, (reads, access_kind.writes));
             accessed.address_taint |= pointer.taint & INPUT_MASK;
         }
-        if self.setup.skip_race_checks || self.is_probing() {
+        if self.is_probing() {
             return false;
         }
         let instruction = self.current_site(&ctx.workgroup.invocations[ctx.index]);

@@ -282,7 +282,7 @@ impl Interpreter<'_> {
         let place = (object, workgroup, pointer.offset);
         self.check_initialization(ctx, pointer, place, update, unordered);
         self.synchronize_atomic(ctx, place, class, update);
-        let is_checked = !self.setup.skip_race_checks && !self.is_probing();
+        let is_checked = !self.is_probing();
         if writes && is_checked {
             self.check_settled_loads(ctx, place, class);
         }
@@ -345,13 +345,12 @@ impl Interpreter<'_> {
         let depends = is_comparison || reads && has_found;
         let is_weak = matches!(update.kind, AtomicKind::CompareExchange { is_weak: true, .. });
         self.is_schedule_dependent |= is_weak || depends && !self.is_single_invocation;
-        let acquires = reads && !self.setup.skip_race_checks;
-        let releases = update.writes && !self.setup.skip_race_checks && !self.is_probing();
+        let releases = update.writes && !self.is_probing();
         let me = ctx.invocation_mut();
         if releases {
             me.make_available(scope, order, true);
         }
-        if let Some(found) = found.as_ref().filter(|_| acquires) {
+        if let Some(found) = found.as_ref().filter(|_| reads) {
             me.acquire_from_write(found, scope, order);
             let is_untracked = |release: &Rc<ReleaseMessage>| {
                 !order.classes.contains(class) || !release.classes.contains(class)
@@ -369,7 +368,7 @@ impl Interpreter<'_> {
                 self.releases.insert(place, super::sync::to_release_set(stored));
             }
         }
-        if acquires {
+        if reads {
             me.make_visible(scope, order);
         }
     }

@@ -147,9 +147,7 @@ impl Interpreter<'_> {
     ) -> Step<()> {
         self.events += 1;
         let (scope, semantics) = (self.scope_of_id(ctx, scope)?, self.semantics_of_id(ctx, semantics)?);
-        if !self.setup.skip_race_checks {
-            ctx.invocation_mut().execute_fence(scope, semantics);
-        }
+        ctx.invocation_mut().execute_fence(scope, semantics);
         Ok(())
     }
 

@@ -414,10 +414,8 @@ fn missing_phi() -> StepInterrupt {
 impl Interpreter<'_> {
     /// Executes decoded instructions, at most `most`. Returns false if the general path has to execute the next one.
     pub(super) fn run_fast_path(&mut self, ctx: &mut InvocationCtx<'_>, most: u64) -> Step<bool> {
-        let has_plain_checks = !self.setup.skip_race_checks
-            && !self.setup.has_mixed_visibility
-            && !self.is_probing()
-            && self.accessed.is_none();
+        let has_plain_checks =
+            !self.setup.has_mixed_visibility && !self.is_probing() && self.accessed.is_none();
         let WorkgroupState { invocations, objects, barrier_epochs, .. } = &mut *ctx.workgroup;
         let me = &mut invocations[ctx.index];
         self.block_entries.invocation = me.number;

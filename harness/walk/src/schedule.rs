@@ -475,15 +475,8 @@ impl Interpreter<'_> {
         barrier: BarrierSemantics,
         is_whole_workgroup: bool,
     ) {
-        if !self.setup.skip_race_checks {
-            sync::synchronize_at_barrier(
-                workgroup,
-                together,
-                barrier,
-                is_whole_workgroup,
-                self.setup.has_fine_ordering,
-            );
-        }
+        let has_fine_ordering = self.setup.has_fine_ordering;
+        sync::synchronize_at_barrier(workgroup, together, barrier, is_whole_workgroup, has_fine_ordering);
         for index in together {
             let invocation = &mut workgroup.invocations[*index];
             invocation.start_epoch();

@@ -121,7 +121,6 @@ pub(super) fn with_interpreter<T>(
         ray_queries: (options.ray_queries.unwrap_or_default(), ray_query_taint(&options.assumed)),
         launch_taint: LaunchTaint::from_inputs(options.assumed.iter().map(AssumedInput::launch_part)),
         has_exact_floats: options.has_exact_floats,
-        skip_race_checks: options.skip_race_checks,
         deadline: options.deadline.clone(),
     };
     let influence = InputInfluence::for_inputs(&options.assumed);

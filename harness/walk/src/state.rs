@@ -208,8 +208,6 @@ pub(super) struct WalkSetup {
     pub ray_queries: (RayResults, Taint),
     /// True if floats are opaque that Vulkan does not fix.
     pub has_exact_floats: bool,
-    /// True to execute without checking accesses.
-    pub skip_race_checks: bool,
     /// When to give up.
     pub deadline: Option<DeadlinePredicate>,
 }
