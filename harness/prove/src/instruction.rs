@@ -12,8 +12,8 @@ use std::rc::Rc;
 use arithmetic::{Instruction, mask};
 use rspirv::spirv::{BuiltIn, GlslStd450Op, Op, StorageClass};
 use spirv_reader::{
-    CompositeOperation, ImageOperation, ImageQuery, SpirvConstant, SpirvInstruction, SpirvOperation,
-    SpirvType, SubgroupFunction,
+    CompositeOperation, ImageOperation, ImageQuery, Specialized, SpirvConstant, SpirvInstruction,
+    SpirvOperation, SpirvProblem, SpirvType, SubgroupFunction, TypePart,
 };
 use vocabulary::Scope;
 
@@ -24,6 +24,9 @@ use crate::value::{Descriptor, Pointer, Value};
 
 /// Upper bound on the parts of a composite value that is followed.
 const MAX_PARTS: usize = 256;
+
+/// A function that returns a part of a type with its offset.
+pub(crate) type PartFunction = fn(&Specialized<'_>, u32, u64) -> Result<TypePart, SpirvProblem>;
 
 impl Executor<'_> {
     /// Executes an instruction that is not a branch.
@@ -264,16 +267,27 @@ impl Executor<'_> {
         ty: u32,
         make: &mut dyn FnMut(&mut Self, u32) -> TermId,
     ) -> Result<Value, Unproved> {
-        let count = self.scalar_count(ty, 0);
-        if count.is_none_or(|count| count > MAX_PARTS) {
+        let start = self.terms().constant(64, 0);
+        let part_of: PartFunction = |specialized, ty, index| specialized.part_of(ty, index);
+        self.build_at(ty, start, part_of, &mut |executor, _, width| make(executor, width))
+    }
+
+    /// Builds a value from a function of the byte offset and the width of each scalar.
+    pub fn build_at(
+        &mut self,
+        ty: u32,
+        offset: TermId,
+        part_of: PartFunction,
+        make: &mut dyn FnMut(&mut Self, TermId, u32) -> TermId,
+    ) -> Result<Value, Unproved> {
+        if self.scalar_count(ty, 0).is_none_or(|count| count > MAX_PARTS) {
             return Ok(Value::Opaque);
         }
         let (module, specialized) = (self.summary.module, self.summary.specialized);
-        let malformed = |executor: &Self| executor.unproved(UnprovedReason::TooLarge);
         Ok(match module.types.get(&ty) {
             Some(SpirvType::Bool | SpirvType::Integer { .. } | SpirvType::Float { .. }) => {
-                let width = specialized.scalar_bits(ty).map_err(|_| malformed(self))?;
-                Value::Scalar(make(self, width))
+                let width = specialized.scalar_bits(ty).map_err(|_| self.too_large())?;
+                Value::Scalar(make(self, offset, width))
             }
             Some(
                 SpirvType::Vector { .. }
@@ -281,11 +295,12 @@ impl Executor<'_> {
                 | SpirvType::Array { .. }
                 | SpirvType::Struct { .. },
             ) => {
-                let count = specialized.part_count(ty).map_err(|_| malformed(self))?;
+                let count = specialized.part_count(ty).map_err(|_| self.too_large())?;
                 let mut parts = Vec::with_capacity(count);
                 for index in 0..count {
-                    let part = specialized.part_of(ty, index as u64).map_err(|_| malformed(self))?;
-                    parts.push(self.build(part.ty, make)?);
+                    let part = part_of(specialized, ty, index as u64).map_err(|_| self.too_large())?;
+                    let offset = self.terms().sum(64, &[(offset, 1)], part.offset);
+                    parts.push(self.build_at(part.ty, offset, part_of, make)?);
                 }
                 Value::Composite(parts.into())
             }

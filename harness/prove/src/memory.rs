@@ -15,6 +15,7 @@ use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind, MemoryOperands, Spi
 use vocabulary::{Scope, StorageClass};
 
 use crate::execute::{Access, Bound, Executor, Location, Strength, Ticket, written_pointer};
+use crate::instruction::PartFunction;
 use crate::refusal::{Unproved, UnprovedReason};
 use crate::term::{FunctionKind, Operator, TermId, Uniformity};
 use crate::value::{Descriptor, Pointer, Value};
@@ -105,7 +106,7 @@ impl Executor<'_> {
         }
     }
 
-    fn too_large(&self) -> Unproved {
+    pub fn too_large(&self) -> Unproved {
         self.unproved(UnprovedReason::TooLarge)
     }
 
@@ -413,7 +414,8 @@ impl Executor<'_> {
         ty: u32,
     ) -> Result<Value, Unproved> {
         let (variable, element) = (descriptor.variable, descriptor.element);
-        self.build_at(ty, offset, &mut |executor, offset, width| {
+        let part_of: PartFunction = |specialized, ty, index| specialized.dense_part_of(ty, index);
+        self.build_at(ty, offset, part_of, &mut |executor, offset, width| {
             let summary = &mut executor.summary;
             let number = |of: TermId| summary.terms.constant_of(of);
             let place = element.map_or(Some(0), number).zip(number(offset));
@@ -424,41 +426,6 @@ impl Executor<'_> {
             }
             let arguments: Vec<TermId> = element.into_iter().chain([offset]).collect();
             executor.terms().apply_named(FunctionKind::Contents(variable, width), width, &arguments)
-        })
-    }
-
-    /// Builds a value from a function of the byte offset and the width of each scalar.
-    fn build_at(
-        &mut self,
-        ty: u32,
-        offset: TermId,
-        make: &mut dyn FnMut(&mut Self, TermId, u32) -> TermId,
-    ) -> Result<Value, Unproved> {
-        let specialized = self.summary.specialized;
-        Ok(match self.summary.module.types.get(&ty) {
-            Some(SpirvType::Bool | SpirvType::Integer { .. } | SpirvType::Float { .. }) => {
-                let width = specialized.scalar_bits(ty).map_err(|_| self.too_large())?;
-                Value::Scalar(make(self, offset, width))
-            }
-            Some(
-                SpirvType::Vector { .. }
-                | SpirvType::Matrix { .. }
-                | SpirvType::Array { .. }
-                | SpirvType::Struct { .. },
-            ) => {
-                let count = specialized.part_count(ty).map_err(|_| self.too_large())?;
-                if count > MAX_RANGES {
-                    return Ok(Value::Opaque);
-                }
-                let mut parts = Vec::with_capacity(count);
-                for index in 0..count {
-                    let part = specialized.dense_part_of(ty, index as u64).map_err(|_| self.too_large())?;
-                    let offset = self.terms().sum(64, &[(offset, 1)], part.offset);
-                    parts.push(self.build_at(part.ty, offset, make)?);
-                }
-                Value::Composite(parts.into())
-            }
-            _ => Value::Opaque,
         })
     }
 
