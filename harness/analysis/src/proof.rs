@@ -13,8 +13,9 @@ use crate::choose::ARGUMENT_ELEMENTS;
 
 /// Bytes of a buffer that a counterexample sets in part.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// Upper bound on the steps of a proof.
-const PROOF_STEPS: u64 = 300_000;
+/// Upper bounds on the steps of a proof, and of the attempt before the walks.
+pub(crate) const PROOF_STEPS: u64 = 300_000;
+pub(crate) const STEPS_BEFORE_WALKS: u64 = 20_000;
 
 /// A walk with inputs that a proof chose.
 #[derive(Clone, Debug)]
@@ -35,6 +36,7 @@ pub(crate) fn prove_entry(
     module: &SpirvModule,
     options: &AnalysisOptions,
     solver: Option<SmtSolver<'_>>,
+    steps: u64,
 ) -> Result<Option<ProofReport>, String> {
     // The compiler of WGSL has put these values into the module.
     let values = |is_default: bool, relation: &'static str| -> Vec<String> {
@@ -62,7 +64,7 @@ pub(crate) fn prove_entry(
         specialization: options.specialization.clone(),
         grid: options.grid,
         assumed: options.conditions.clone(),
-        steps: PROOF_STEPS,
+        steps,
     };
     let stop = || deadline.as_ref().is_some_and(DeadlinePredicate::has_passed);
     let mut report = prove::prove(module, &options, Some(&stop), solver);

@@ -23,7 +23,10 @@ use crate::entry_options::{
     EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, refusal_record, source_refusal_text,
 };
 use crate::needs::needed_inputs;
-use crate::proof::{is_disproof, is_race_of_source, prove_entry, replay, walk_proof, walk_unequal_stores};
+use crate::proof::{
+    PROOF_STEPS, STEPS_BEFORE_WALKS, is_disproof, is_race_of_source, prove_entry, replay, walk_proof,
+    walk_unequal_stores,
+};
 use crate::records::{finding_record, group_by_cause, race_line, refused_line};
 
 /// Upper bounds on the steps of a changed module, at least, and as a multiple of those of the unchanged one.
@@ -170,12 +173,13 @@ pub fn analyze_module(
 
 /// Analyzes one entry point by a schedule of engines:
 ///
-/// 1. For each choice of missing inputs, a walk over the whole grid, and the model if schedules decide
+/// 1. A proof for every grid and input, within few steps.
+/// 2. For each choice of missing inputs, a walk over the whole grid, and the model if schedules decide
 ///    ([`crate::decide::decide_choice`], which combines their answers).
 ///    A race of a source is checked by the rules of its language ([`SpirvModule::by_language_rules`]).
-/// 2. A proof for every grid and input, and a walk with the inputs that refute it.
-/// 3. The litmus tests of findings.
-/// 4. Fixes as changes of the module, then as edits of the source.
+/// 3. The proof with all of its steps, and a walk with the inputs that refute it.
+/// 4. The litmus tests of findings.
+/// 5. Fixes as changes of the module, then as edits of the source.
 ///
 /// Each has the limit of its [`RacePhase`].
 pub fn analyze(
@@ -201,6 +205,8 @@ pub fn analyze(
     };
     let no_limit: StopFunction = Arc::new(|| false);
     let request = &AnalysisRequest { start_limit: &start_limit, ..*request };
+    let early =
+        if request.proofs == ProofMode::None { None } else { prove_before_walks(request, module, options) };
     let mut choice = match walk_entry(request, module, options, &no_limit) {
         Ok(choice) => choice,
         Err(refusal) => return EntryAnswer::refused(request.file, Some(module), options, refusal),
@@ -273,8 +279,8 @@ pub fn analyze(
     let has_word = !loses_order || !is_wgsl;
     let request = &AnalysisRequest { source: request.source.filter(|_| has_word), ..*request };
     let answer = match &view {
-        Some(view) => analyze_further(request, &view.module, &view.options, view.choice.clone()),
-        None => analyze_further(request, module, options, choice),
+        Some(view) => analyze_further(request, &view.module, &view.options, view.choice.clone(), None),
+        None => analyze_further(request, module, options, choice, early),
     };
     let mut answer = answer.unwrap_or_else(|why| EntryAnswer::refused_with(request.file, options, why, None));
     let is_racy_hlsl = options.language == Some(ShaderLanguage::Hlsl)
@@ -321,7 +327,21 @@ fn prove_within(
     module: &SpirvModule,
     options: &AnalysisOptions,
 ) -> Result<Option<ProofReport>, String> {
-    prove_entry(module, &limited_options(request, options, RacePhase::Proof), request.solver)
+    prove_entry(module, &limited_options(request, options, RacePhase::Proof), request.solver, PROOF_STEPS)
+}
+
+/// Attempts a proof within few steps; `None` if more steps may change the answer.
+///
+/// Steps limit it, and the walks have no part of its time, so the answer does not depend on the load of the machine.
+fn prove_before_walks(
+    request: &AnalysisRequest<'_>,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+) -> Option<ProofReport> {
+    let options = limited_options(request, options, RacePhase::Proof);
+    let proof = prove_entry(module, &options, None, STEPS_BEFORE_WALKS).ok().flatten()?;
+    // An installed solver may decide what is left open.
+    (!proof.is_cut_off && (proof.is_proved || request.solver.is_none())).then_some(proof)
 }
 
 /// Returns options with the limit of a phase.
@@ -344,6 +364,7 @@ fn analyze_further(
     module: &SpirvModule,
     requested: &AnalysisOptions,
     choice: InputChoiceReport,
+    early_proof: Option<ProofReport>,
 ) -> Result<EntryAnswer, String> {
     let AnalysisRequest { file, model, start_limit, .. } = *request;
     let InputChoiceReport {
@@ -354,8 +375,11 @@ fn analyze_further(
         reached_by_equality,
         undefined_findings,
     } = choice;
-    let proof =
-        if request.proofs == ProofMode::None { None } else { prove_within(request, module, requested)? };
+    let proof = match (request.proofs, early_proof) {
+        (ProofMode::None, _) => None,
+        (_, None) => prove_within(request, module, requested)?,
+        (_, early) => early,
+    };
     // By default, a proof only extends a clean answer: other inputs than those that the walks chose may be unreasonable.
     // Given conditions that need further ones are not what decides: the inputs of a race may satisfy them.
     let is_given = !requested.conditions.is_empty()
@@ -603,7 +627,7 @@ fn walk_entry(
         crate::choose::choose_inputs(module, &search_options, request.inputs, InputGrid::Chosen)?;
     if !options.conditions.is_empty() {
         // The proof refuses values that contradict its conditions.
-        choice.retain_choices(|chosen| prove_entry(module, chosen, None).is_ok());
+        choice.retain_choices(|chosen| prove_entry(module, chosen, None, PROOF_STEPS).is_ok());
     }
     let options = with_limit(RacePhase::Walks);
     let limit = start_limit(RacePhase::Model);

@@ -92,6 +92,8 @@ pub struct ProofReport {
     pub example: Option<RacyInputs>,
     /// The solvers that decided something, as text.
     pub solver: String,
+    /// True if more steps or time might give another report.
+    pub is_cut_off: bool,
 }
 
 /// Attempts to prove that an entry point has no data race, until `stop` returns true.
@@ -106,6 +108,7 @@ pub fn prove<'m>(
     let mut report = ProofReport { solver: BUILT_IN_SOLVER.to_owned(), ..ProofReport::default() };
     if let Err(unproved) = attempt(module, options, (stop, solver), &mut report) {
         report.is_proved = false;
+        report.is_cut_off |= unproved.reason == UnprovedReason::Budget;
         report.unproved.push(unproved);
     }
     report.unproved.sort();
@@ -192,10 +195,12 @@ fn attempt<'m>(
             Answer::Open => report.unproved.push(unproved(&query, UnprovedReason::Budget)),
         }
     }
+    report.is_cut_off = prover.steps == 0;
     if !refuted.is_empty() {
         prover.steps = steps;
         let found = prover.find_conditions(&refuted);
         let is_inconclusive = prover.is_inconclusive || prover.steps == 0;
+        report.is_cut_off |= prover.steps == 0;
         prover.steps = prover.steps.max(STEPS_OF_COUNTEREXAMPLES);
         match found {
             Some(found) => {
@@ -242,6 +247,7 @@ fn attempt<'m>(
         report.unproved.extend(failed);
     }
     report.is_proved = report.unproved.is_empty();
+    report.is_cut_off |= prover.steps == 0 || prover.summary.is_stopped();
     report.grid = prover.grid;
     report.assumptions = assumptions(&prover);
     report.assumptions.extend(unbounded.iter().map(|name| format!("indices of `{name}` are in bounds")));
