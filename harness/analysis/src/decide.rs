@@ -4,6 +4,7 @@
 //! The model is exhaustive but accepts only small grids. It runs only if the walk is schedule-dependent or
 //! hit a limit, and its answer replaces the walk's.
 
+use lint::awaited_atomics;
 use litmus::Race;
 use model::{Budget, Model};
 use spirv_reader::{SourcePosition, SpirvModule, Stage};
@@ -502,16 +503,26 @@ fn decide_widened(
     budget: Budget<'_>,
 ) -> Result<InputChoiceReport, Refusal> {
     let (report, options) = decide_with_sizes(module, options, model, budget)?;
-    let is_clean = report.verdict == RaceVerdict::Clean && report.two_workgroup_finding.is_none();
-    if is_clean && choice.may_widen(&options) {
+    let is_racy_in_two = report.two_workgroup_finding.is_some();
+    let may_widen =
+        if is_racy_in_two { waits_alone(module, &options, &report) } else { choice.may_widen(&options) };
+    if report.verdict == RaceVerdict::Clean && may_widen {
         let widened = AnalysisOptions { grid: Some(wider_grid(report.stage).0), ..options.clone() };
         if let Ok((wider, widened)) = decide_with_sizes(module, widened, model, budget)
-            && wider.verdict == RaceVerdict::Clean
+            && wider.verdict == if is_racy_in_two { RaceVerdict::Racy } else { RaceVerdict::Clean }
         {
             return Ok(InputChoiceReport::new(wider, widened));
         }
     }
     Ok(InputChoiceReport::new(report, options))
+}
+
+/// Returns true if the only invocation waits for another one, so the grid has more than one workgroup.
+fn waits_alone(module: &SpirvModule, options: &AnalysisOptions, report: &GridReport) -> bool {
+    let entry = module.find_entry(options.entry.as_deref());
+    report.grid == [1; 3]
+        && report.local_size == [1; 3]
+        && entry.is_ok_and(|entry| !awaited_atomics(module, entry.function).is_empty())
 }
 
 /// Analyzes a kernel, again with larger buffers and images as long as accesses lie beyond their assumed sizes.

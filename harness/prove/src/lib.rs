@@ -175,7 +175,7 @@ fn attempt<'m>(
     let mut conflicts = prover.conflict_queries()?;
     let are_different = |query: &Query| query.kind == PairKind::DifferentWorkgroups;
     let unused = (0..3).filter(|axis| !used[*axis] && options.grid.is_none());
-    let unused: Vec<usize> = unused.collect();
+    let unused: Vec<usize> = unused.filter(|_| !waits_alone(&prover.summary, used)).collect();
     // Workgroups that differ in an unused dimension do the same. A shader that uses none is written for one workgroup.
     let mut across = conflicts.iter().filter(|query| are_different(query));
     if !unused.is_empty() && across.all(|query| matches!(prover.answer(query), Answer::Proved)) {
@@ -342,6 +342,14 @@ fn local_size(
         });
     }
     all.try_into().ok()
+}
+
+/// Returns true if only invocations of other workgroups can end a loop, although no workgroup uses its position.
+fn waits_alone(summary: &execute::Summary<'_>, used: [bool; 3]) -> bool {
+    let is_awaited =
+        |access: &execute::Access| access.atomic.is_some() && summary.graph.loop_of[access.node].is_some();
+    let is_alone = summary.local_size.iter().all(|size| summary.terms.constant_of(*size) == Some(1));
+    is_alone && used == [false; 3] && summary.accesses.iter().any(is_awaited)
 }
 
 /// Returns the dimensions of the grid whose ids or size some computation or stored value of the shader uses.
