@@ -343,7 +343,8 @@ impl DecidedChoices<'_> {
             }
             report.needs.extend(by_launch);
             if report.needs.is_empty() {
-                report.needs = chosen_constants(module, given, &first);
+                let found = dependent.first().map(|(found, _)| found);
+                report.needs = chosen_constants(module, given, &first, found);
             }
         } else if let (true, Some(race)) = (is_settled, choice.race_of_small_share()) {
             report.verdict = RaceVerdict::NeedsInputs;

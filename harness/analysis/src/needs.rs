@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use spirv_reader::{CodePlace, SpirvModule};
+use spirv_reader::{ArgumentPlace, CodePlace, SpirvModule};
 
-use entry_point::AnalysisOptions;
 use entry_point::assumed::constant_name;
 use entry_point::input_place::{AssumedInput, InputPlace};
-use walk::{Blocked, NeededInput, line_ranges};
+use entry_point::{AnalysisOptions, FindingCause};
+use walk::{Blocked, GridFinding, NeededInput, line_ranges};
 
 /// Returns true for a descriptor of storage buffers.
 fn is_storage_buffer(module: &SpirvModule, at: (u32, u32)) -> bool {
@@ -89,24 +89,34 @@ fn without_components(mut name: &str) -> &str {
     }
 }
 
-/// Returns the specialization constants whose values were chosen.
+/// Returns the specialization constants whose values were chosen, with a finding that they decide.
+///
+/// The elements of an argument in workgroup memory are an assumed size.
 pub(crate) fn chosen_constants(
     module: &SpirvModule,
     given: &AnalysisOptions,
     chosen: &AnalysisOptions,
+    found: Option<&GridFinding>,
 ) -> Vec<NeededInput> {
     let mut all: Vec<(&u32, &u64)> =
         chosen.specialization.iter().filter(|(id, _)| !given.specialization.contains_key(id)).collect();
     all.sort_unstable();
-    all.into_iter()
-        .map(|(id, value)| {
-            NeededInput::for_finding(
-                constant_name(module, *id),
-                value.to_string(),
-                format!("--spec {id}=VALUE"),
-            )
-        })
-        .collect()
+    let is_size = |id: &u32| {
+        let mut arguments = module.kernel_arguments.iter();
+        arguments.any(|argument| argument.place == ArgumentPlace::Workgroup(*id))
+    };
+    let found = found.map(|found| match found.cause {
+        FindingCause::BeyondEnd if all.iter().all(|(id, _)| is_size(id)) => {
+            GridFinding { cause: FindingCause::BeyondAssumedSize, ..found.clone() }
+        }
+        _ => found.clone(),
+    });
+    let needed = |(id, value): (&u32, &u64)| {
+        let option = format!("--spec {id}=VALUE");
+        let needed = NeededInput::for_finding(constant_name(module, *id), value.to_string(), option);
+        NeededInput { finding: found.clone().map(Box::new), ..needed }
+    };
+    all.into_iter().map(needed).collect()
 }
 
 fn is_numeric_input(input: &AssumedInput) -> bool {
