@@ -3,8 +3,8 @@
 //! Each node of the graph is executed once. At a merge, values become selections. A loop is executed for an arbitrary
 //! iteration: values that it changes are unknown functions of the iteration first. If the next value is the last one plus
 //! a step that no iteration changes, the closed form `initial + iteration * step` replaces the function, and similarly
-//! for shifts. After a loop, its iteration is the last one, an unknown function of the iterations of outer loops. A loop
-//! is assumed to have less than 2^32 iterations.
+//! for shifts, values that alternate, and values that depend on the iteration before alone. After a loop, its iteration is
+//! the last one, an unknown function of the iterations of outer loops. A loop is assumed to have less than 2^32 iterations.
 //!
 //! Long because a loop needs the joins, closed forms and rewriting of what it contains in one place.
 
@@ -634,6 +634,8 @@ impl<'m> Executor<'m> {
         let truth = self.terms().truth(true);
         let mut continues = self.terms().truth(false);
         if !back.is_empty() {
+            let facts: Vec<TermId> = back.iter().map(|edge| edge.facts).collect();
+            continues = self.terms().any(&facts);
             let after = self.join_states(&back);
             for (key, id, first, initial) in places {
                 let value = match key {
@@ -647,11 +649,9 @@ impl<'m> Executor<'m> {
                     return Err(self.unproved(UnprovedReason::UnknownPointer));
                 }
                 for (one, next) in carried[first..].iter_mut().zip(value.terms()) {
-                    one.next = next;
+                    one.next = self.summary.terms.simplify_under(next, continues);
                 }
             }
-            let facts: Vec<TermId> = back.iter().map(|edge| edge.facts).collect();
-            continues = self.terms().any(&facts);
             let reaches: Vec<TermId> = back.iter().map(|edge| edge.reach).collect();
             self.summary.loop_conditions[index] = self.summary.terms.any(&reaches);
         }
@@ -706,6 +706,7 @@ impl<'m> Executor<'m> {
     fn close_forms(&mut self, index: usize, carried: Vec<Carried>, has_back: bool) {
         let formals = self.formals(index);
         let mut open = carried;
+        let all: Vec<FunctionId> = open.iter().map(|one| one.function).collect();
         for one in &open {
             self.summary.terms.function_mut(one.function).sources.push(one.next);
         }
@@ -718,7 +719,12 @@ impl<'m> Executor<'m> {
                 let mut by = LoopSubstitution { closed: &closed, formals: &formals, iteration: None };
                 one.next = self.summary.terms.substitute(one.next, &mut FxHashMap::default(), &mut by);
                 self.closed = closed;
-                let form = if has_back { self.closed_form(index, &one, &formals) } else { Some(one.initial) };
+                let form = match has_back {
+                    true => {
+                        self.closed_form(index, &one, &formals).or_else(|| self.lagging(index, &one, &all))
+                    }
+                    false => Some(one.initial),
+                };
                 match form {
                     Some(form) => {
                         self.closed.insert(one.function, form);
@@ -739,6 +745,14 @@ impl<'m> Executor<'m> {
         let current = terms.apply(one.function, formals);
         if terms.has_only_leaves(one.next, &[current, one.initial]) {
             return Some(one.initial);
+        }
+        if let Some(other) = terms.other_of_two(one.next, current, one.initial)
+            && !terms.mentions(other, iteration_function)
+        {
+            let (zero, one_bit) = (terms.constant(32, 0), terms.constant(32, 1));
+            let parity = terms.binary(Operator::And, iteration, one_bit);
+            let is_even = terms.equal(parity, zero);
+            return Some(terms.select(is_even, one.initial, other));
         }
         if !(8..=32).contains(&width) {
             return None;
@@ -780,6 +794,23 @@ impl<'m> Executor<'m> {
         let amount = terms.scale(iteration, by);
         let shifted = terms.binary(shift, one.initial, amount);
         Some(terms.select(is_small, shifted, zero))
+    }
+
+    /// Returns the form of a number that depends on no carried number without a form: the first one, then a function of
+    /// the iteration before.
+    fn lagging(&mut self, index: usize, one: &Carried, carried: &[FunctionId]) -> Option<TermId> {
+        let function = self.summary.iterations[index];
+        let terms = &mut self.summary.terms;
+        if carried.iter().any(|other| !self.closed.contains_key(other) && terms.mentions(one.next, *other)) {
+            return None;
+        }
+        let (iteration, zero) = (terms.apply(function, &[]), terms.constant(32, 0));
+        let before = terms.sum(32, &[(iteration, 1)], u64::MAX);
+        let none = FxHashMap::default();
+        let mut by = LoopSubstitution { closed: &none, formals: &[], iteration: Some((function, before)) };
+        let last = terms.substitute(one.next, &mut FxHashMap::default(), &mut by);
+        let is_first = terms.equal(iteration, zero);
+        Some(terms.select(is_first, one.initial, last))
     }
 
     /// Replaces closed forms in everything that the loop recorded, and adds the history of its iterations.

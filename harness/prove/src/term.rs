@@ -143,6 +143,15 @@ pub trait Substitution {
     fn apply(&mut self, terms: &mut TermArena, function: FunctionId, arguments: &[TermId]) -> Option<TermId>;
 }
 
+/// Replaces nothing.
+struct Unchanged;
+
+impl Substitution for Unchanged {
+    fn apply(&mut self, _: &mut TermArena, _: FunctionId, _: &[TermId]) -> Option<TermId> {
+        None
+    }
+}
+
 impl TermArena {
     pub fn term(&self, id: TermId) -> &Term {
         &self.terms[id.0 as usize]
@@ -742,6 +751,42 @@ impl TermArena {
             memo.insert(id, result);
         }
         memo[&root]
+    }
+
+    /// Returns a term that is equal to another one wherever a condition holds.
+    pub fn simplify_under(&mut self, root: TermId, condition: TermId) -> TermId {
+        let mut known = FxHashMap::default();
+        for fact in self.conjuncts(condition) {
+            let (fact, holds) = match self.term(fact) {
+                Term { operator: Operator::Not, arguments, .. } => (arguments[0], false),
+                _ => (fact, true),
+            };
+            known.insert(fact, self.truth(holds));
+        }
+        self.substitute(root, &mut known, &mut Unchanged)
+    }
+
+    /// Returns the other value of a number that alternates: its next value is a constant less the current one, or an
+    /// exclusive or with it.
+    pub fn other_of_two(&mut self, next: TermId, current: TermId, initial: TermId) -> Option<TermId> {
+        let term = self.term(next).clone();
+        match &term.operator {
+            Operator::Not if term.arguments[..] == [current] => Some(self.not(initial)),
+            Operator::Xor if term.arguments.contains(&current) => {
+                let with = *term.arguments.iter().find(|one| **one != current)?;
+                Some(self.binary(Operator::Xor, initial, with))
+            }
+            Operator::Sum { coefficients, constant } => {
+                let at = term.arguments.iter().position(|one| *one == current)?;
+                (coefficients[at] == mask(term.width)).then(|| {
+                    let mut summands: Vec<(TermId, u64)> =
+                        term.arguments.iter().copied().zip(coefficients.iter().copied()).collect();
+                    summands[at].0 = initial;
+                    self.sum(term.width, &summands, *constant)
+                })
+            }
+            _ => None,
+        }
     }
 
     /// Calls a function for each subterm of some terms, once.
