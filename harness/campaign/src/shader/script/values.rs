@@ -434,28 +434,23 @@ mod tests {
             [-1.5_f32, -0.0, 0.0, 1.0e-45, 2.0, f32::MAX, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
         let integers = [i8::MIN, -2, -1, 0, 1, 5, i8::MAX];
         for comparison in comparisons {
+            let check = |scalar, right: String, bits: u64, order| {
+                let claim = compare_value(scalar, term(), comparison, &right, None).unwrap();
+                assert_eq!(
+                    holds(&claim, bits),
+                    expected(comparison, order),
+                    "{bits:#x} {comparison:?} {right}"
+                );
+            };
             for left in floats {
                 for right in floats.iter().filter(|right| right.is_finite()) {
-                    let text = format!("{right:?}");
-                    let claim = compare_value(Scalar::Float(32), term(), comparison, &text, None).unwrap();
-                    let is_expected = expected(comparison, left.partial_cmp(right));
-                    assert_eq!(
-                        holds(&claim, left.to_bits().into()),
-                        is_expected,
-                        "{left} {comparison:?} {right}"
-                    );
+                    let order = left.partial_cmp(right);
+                    check(Scalar::Float(32), format!("{right:?}"), left.to_bits().into(), order);
                 }
             }
             for left in integers {
                 for right in integers {
-                    let text = right.to_string();
-                    let claim = compare_value(Scalar::Signed(8), term(), comparison, &text, None).unwrap();
-                    let is_expected = expected(comparison, Some(left.cmp(&right)));
-                    assert_eq!(
-                        holds(&claim, (left as u8).into()),
-                        is_expected,
-                        "{left} {comparison:?} {right}"
-                    );
+                    check(Scalar::Signed(8), right.to_string(), (left as u8).into(), Some(left.cmp(&right)));
                 }
             }
         }
