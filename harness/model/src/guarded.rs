@@ -43,6 +43,7 @@ use crate::matrix::{Matrix, with_smallest_matrix};
 use crate::outcome_collector::{Findings, MAX_LISTED_OUTCOMES, OutcomeStatus, OutcomeTable};
 use crate::path::unroll::{PossibleValues, ValueSet, to_constant};
 use crate::prepared::PreparedPlan;
+use crate::quick::QuickMap;
 use crate::search::step_weight;
 use crate::skeleton::{Owner, Tags};
 use crate::symmetry::{ThreadSwap, find_swaps};
@@ -215,7 +216,10 @@ struct Symmetry {
 }
 
 impl Symmetry {
-    /// Requires under each assumption that of two threads that may be swapped the first one writes first.
+    /// Requires under each assumption that of two threads that may be swapped the first one writes first, and that it
+    /// writes if the other does.
+    ///
+    /// Swaps of neighbours sort the threads by that order, and leave the writes of others in place.
     fn new<M: Matrix>(
         swaps: &[ThreadSwap],
         program: &GuardedProgram,
@@ -224,30 +228,38 @@ impl Symmetry {
         let events = &program.skeleton.events;
         let writes_of = |thread: usize| -> Vec<usize> {
             let owner = Owner::Thread(ThreadId(thread as u16));
-            let is_certain_write = |event: &usize| {
-                let data = &events[*event];
-                data.owner == owner && data.tags.has(Tags::W) && program.executes[*event] == Bit::TRUE
-            };
-            (0..events.len()).filter(is_certain_write).collect()
+            (0..events.len()).filter(|e| events[*e].owner == owner && events[*e].tags.has(Tags::W)).collect()
         };
+        let is_certain = |event: usize| program.executes[event] == Bit::TRUE;
         let mut symmetry = Symmetry { all: Bit::TRUE, of_condition: Bit::TRUE };
-        for ThreadSwap { threads: [earlier, later], preserves_condition } in swaps {
+        let mut compared: QuickMap<usize, usize> = QuickMap::default();
+        for ThreadSwap { threads: [earlier, later], preserves_condition, is_renaming } in swaps {
             // The two threads have the same code, so their writes correspond. Only writes to one storage have an order.
             // An RMW is preferred, since each RMW of a chain reads from its predecessor.
-            let mut pairs: Vec<(usize, usize)> =
-                writes_of(*earlier).into_iter().zip(writes_of(*later)).collect();
-            pairs.retain(|(first, second)| {
-                events[*first].storage.is_some() && events[*first].storage == events[*second].storage
+            let (writes, later_writes) = (writes_of(*earlier), writes_of(*later));
+            if writes.len() != later_writes.len() {
+                continue;
+            }
+            let comparable = writes.into_iter().zip(later_writes).filter(|(first, second)| {
+                events[*first].storage.is_some()
+                    && events[*first].storage == events[*second].storage
+                    && (!is_renaming || is_certain(*first) && is_certain(*second))
+                    && compared.get(earlier).is_none_or(|write| write == first)
             });
-            let rmw = pairs.iter().find(|(write, _)| events[*write].tags.has(Tags::RMW));
-            let Some((first, second)) = rmw.or(pairs.first()) else { continue };
-            let ordered = encoding.co_bit(*first, *second);
+            let preferred = comparable.max_by_key(|(write, _)| {
+                (is_certain(*write), events[*write].tags.has(Tags::RMW), std::cmp::Reverse(*write))
+            });
+            let Some((first, second)) = preferred else { continue };
+            compared.extend([(*earlier, first), (*later, second)]);
+            let ordered = encoding.co_bit(first, second);
             let assumptions = [(&mut symmetry.all, true), (&mut symmetry.of_condition, *preserves_condition)];
             for (assumption, _) in assumptions.into_iter().filter(|(_, applies)| *applies) {
                 if *assumption == Bit::TRUE {
                     *assumption = encoding.solver.circuit.input();
                 }
-                encoding.solver.require_any(&[!*assumption, ordered]);
+                for requirement in [ordered, program.executes[first]] {
+                    encoding.solver.require_any(&[!*assumption, !program.executes[second], requirement]);
+                }
             }
         }
         symmetry

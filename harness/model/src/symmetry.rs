@@ -12,12 +12,17 @@
 //! But if all semantics name the same storage classes, such a chain is one happens-before edge by these
 //! classes. Its first link then reaches as far as its last (VK-AVC-01, VK-AVC-02, VK-VISC-01, VK-VISC-02,
 //! VK-AVSEM-07). The execution scope of a control barrier determines the invocations that it joins.
+//!
+//! Threads with other numbers and locations are interchangeable if these can be swapped too (`renaming`).
+
+mod renaming;
 
 use litmus::{
     Access, AccessKind, Comparison, Condition, InstructionKind, Order, Placement, RmwOperation, Scope,
     Semantics, StorageClassSet, Term, Test, Thread, ThreadId, ThreadPlace,
 };
 
+use self::renaming::Renaming;
 use crate::skeleton::ExecutionSemantics;
 
 /// Two threads that may be swapped.
@@ -26,6 +31,8 @@ pub struct ThreadSwap {
     pub threads: [usize; 2],
     /// True if the swap preserves the condition of the question.
     pub preserves_condition: bool,
+    /// True if locations or numbers are swapped too: only what both threads do on all paths corresponds.
+    pub is_renaming: bool,
 }
 
 /// Returns the swaps of interchangeable threads: of each and the next one like it, which generate all permutations.
@@ -36,15 +43,23 @@ pub fn find_swaps(test: &Test, semantic: ExecutionSemantics) -> Vec<ThreadSwap> 
     let Some(places) = comparable_places(test, semantic) else { return swaps };
     let condition = test.question.as_ref().map(|question| &question.condition);
     for later in 1..test.threads.len() {
-        let is_alike = |earlier: &usize| {
-            has_same_code(&test.threads[*earlier], &test.threads[later])
-                && have_like_places(&places, *earlier, later)
+        let candidates = || (0..later).rev().filter(|earlier| have_like_places(&places, *earlier, later));
+        let alike = |earlier: &usize| has_same_code(&test.threads[*earlier], &test.threads[later]);
+        let (earlier, renaming) = match candidates().find(alike) {
+            Some(earlier) => (earlier, None),
+            None => match candidates().find_map(|e| Some((e, Renaming::new(test, [e, later])?))) {
+                Some((earlier, renaming)) => (earlier, Some(renaming)),
+                None => continue,
+            },
         };
-        if let Some(earlier) = (0..later).rev().find(is_alike)
-            && preserves_condition([earlier, later], test.filter.as_ref())
-        {
-            let preserves_condition = preserves_condition([earlier, later], condition);
-            swaps.push(ThreadSwap { threads: [earlier, later], preserves_condition });
+        let preserves = |condition: Option<&Condition>| {
+            preserves_condition([earlier, later], condition)
+                && renaming.as_ref().is_none_or(|renaming| renaming.preserves(condition))
+        };
+        if preserves(test.filter.as_ref()) {
+            let preserves_condition = preserves(condition);
+            let is_renaming = renaming.is_some();
+            swaps.push(ThreadSwap { threads: [earlier, later], preserves_condition, is_renaming });
         }
     }
     swaps

@@ -135,17 +135,69 @@ fn symmetric_tests() -> impl Strategy<Value = Test> {
     })
 }
 
+/// Three threads that store their numbers and wait for each other, most of which may be swapped with numbers and flags.
+fn numbered_tests() -> impl Strategy<Value = String> {
+    let parts = (0..2usize, 0..3usize, 0..3usize, 0..3usize, 0..7usize);
+    (parts, 0..4usize).prop_map(|((announce, order, wait, last, flaw), asked)| {
+        let column = |own: usize| {
+            let mut others: Vec<usize> = (1..=3).filter(|other| *other != own).collect();
+            match order {
+                0 => {}
+                1 => others.reverse(),
+                _ => others.rotate_left(own % 2),
+            }
+            let number = if (flaw, own) == (1, 3) { 2 } else { own };
+            let mut lines = vec![format!("P{}@sg 0, wg {own}, qf 0", own - 1)];
+            lines.push(match announce {
+                0 => format!("rmw.atom.acq_rel.dv.sc0.semsc0.semav.semvis r0, t, {number}"),
+                _ => format!("rmw.atom.cas.dv.sc0 r0, t, 0, {number}"),
+            });
+            for other in others {
+                let compare = if flaw == 2 { "blt r0" } else { "bne r0" };
+                lines.push(format!("{compare}, {other}, LC0{other}"));
+                lines.push(match wait {
+                    0 => format!("ld.atom.acq.dv.sc0.semsc0.semvis r1, g{other}"),
+                    1 => format!("ld.atom.dv.sc0 r1, g{other}"),
+                    _ => format!("st.atom.dv.sc0 g{other}, {}", if flaw == 3 { own } else { 1 }),
+                });
+                lines.extend([format!("bne r1, 1, LC0{other}"), "goto LC90".to_owned()]);
+                lines.push(format!("LC0{other}:"));
+            }
+            if flaw == 4 {
+                lines.push("add r0, r0, 1".to_owned());
+            }
+            lines.push("LC90:".to_owned());
+            lines.push(["ld.sc0 r2, x", "st.sc0 x, 1", "st.atom.dv.sc0 x, 1"][last].to_owned());
+            lines.push(format!("st.atom.rel.dv.sc0.semsc0.semav g{own}, 1"));
+            lines
+        };
+        let columns: Vec<Vec<String>> = (1..=3).map(column).collect();
+        let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
+        let rows: String = (0..rows)
+            .map(|row| columns.iter().map(|c| c.get(row).map_or("", String::as_str)).collect::<Vec<_>>())
+            .map(|cells| cells.join(" | ") + " ;\n")
+            .collect();
+        let start = if flaw == 5 { 2 } else { 0 };
+        let late = if flaw == 6 { 1 } else { 0 };
+        let asked = ["P0:r0 == 2", "t == 3", "x == 1 /\\ P2:r1 == 1", "P0:r0 == P1:r0"][asked];
+        format!(
+            "VULKAN numbers\n{{ x = 0; t = {start}; g1 = 0; g2 = {late}; g3 = 0; }}\n{rows}exists ({asked})\n"
+        )
+    })
+}
+
 /// Of executions that differ by swaps of threads, the encoding considers one.
 #[test]
 fn the_encoding_agrees_with_the_search_on_symmetric_threads() {
     let (same, widened) = (symmetric_tests().boxed(), (symmetric_tests(), scope_width()).boxed());
     let widened = widened.prop_map(|(test, (least, classes))| widen_scopes(test, least, classes)).boxed();
-    let tests = [same, widened, counter_tests().boxed(), slot_tests().boxed()];
+    let numbered = numbered_tests().prop_map(|text| litmus::parse(&text, "numbers").unwrap()).boxed();
+    let tests = [same, widened, counter_tests().boxed(), slot_tests().boxed(), numbered];
     for name in ["vulkan", "vulkan-2019-nochains", "dartagnan", "sc"] {
         let model = shipped(name);
         let swapped = std::cell::Cell::new(0u32);
-        for tests in &tests {
-            let cases = 60 * Config::default().cases / 256;
+        for (tests, cases) in tests.iter().zip([60, 60, 60, 60, 20]) {
+            let cases = cases * Config::default().cases / 256;
             let rng_seed = RngSeed::Fixed(5);
             check_cases((cases, rng_seed), tests, |test| {
                 let is_compared = agrees(&test, "symmetric", &model, 1);

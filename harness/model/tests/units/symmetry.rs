@@ -113,3 +113,54 @@ fn conditions_and_filters_are_compared_apart_from_their_order() {
     assert_eq!(swaps_with("exists (P1:r0 == P0:r0)"), "0-1");
     assert_eq!(swaps_with("filter (P0:r0 == 1)\nexists (x == 1)"), "");
 }
+
+/// Threads of a queue lock: each stores its number and waits at the flag of the thread whose number it reads.
+fn numbered_swaps(change: &dyn Fn(usize, String) -> String, init: &str, end: &str) -> String {
+    let column = |own: usize| {
+        let waits = (1..=3).filter(|other| *other != own).map(|other| {
+            format!("bne r0, {other}, LC0{other}; ld.atom.acq.dv.sc0.semsc0 r1, g{other}; goto LC90; LC0{other}:; ")
+        });
+        let code = format!(
+            "P{}@sg 0, wg {own}, qf 0; rmw.atom.acq_rel.dv.sc0.semsc0 r0, t, {own}; {}LC90:; \
+             st.atom.rel.dv.sc0.semsc0 g{own}, 1",
+            own - 1,
+            waits.collect::<String>()
+        );
+        change(own, code)
+    };
+    let columns: Vec<String> = (1..=3).map(column).collect();
+    swap_text(&columns.iter().map(String::as_str).collect::<Vec<_>>(), init, end)
+}
+
+#[test]
+fn threads_are_symmetric_with_their_numbers_and_locations() {
+    let init = "x = 0; t = 0; g1 = 0; g2 = 0; g3 = 0;";
+    let same = |_: usize, code: String| code;
+    assert_eq!(numbered_swaps(&same, init, ALL), "0-1 1-2");
+    assert_eq!(numbered_swaps(&same, init, "exists (P1:r1 == 1)"), "0-1 1-2 |");
+    // Conditions that name a number, a flag or a register with a number.
+    for condition in ["t == 1", "g1 == 1", "P2:r0 == 1"] {
+        assert_eq!(numbered_swaps(&same, init, &format!("exists ({condition})")), "0-1 1-2 |", "{condition}");
+    }
+    assert_eq!(numbered_swaps(&same, init, "filter (t == 1)\nexists (x == 1)"), "");
+    // The memory starts with a number, or with different values of the flags.
+    assert_eq!(numbered_swaps(&same, "x = 0; t = 2; g1 = 0; g2 = 0; g3 = 0;", ALL), "");
+    assert_eq!(numbered_swaps(&same, "x = 0; t = 0; g1 = 0; g2 = 0; g3 = 1;", ALL), "0-1");
+    assert_eq!(numbered_swaps(&same, "x = 0; t = 0; g1 = 0; g2 = 0; u64 g3 = 0;", ALL), "0-1");
+    // Numbers that are computed with or compared by size.
+    let computed = |_: usize, code: String| code.replace("LC90:", "LC90:; add r3, r0, 1");
+    assert_eq!(numbered_swaps(&computed, init, ALL), "");
+    let ordered = |_: usize, code: String| code.replace("bne r0", "blt r0");
+    assert_eq!(numbered_swaps(&ordered, init, ALL), "");
+    // 257 is 1 in a byte.
+    let wide = |_: usize, code: String| code.replace("LC90:", "LC90:; st.atom.dv.sc0 t, 257");
+    assert_eq!(numbered_swaps(&wide, init, ALL), "");
+    // The third thread distinguishes the first two.
+    let one_only =
+        |own: usize, code: String| if own == 3 { code.replace("bne r0, 1,", "bne r0, 9,") } else { code };
+    assert_eq!(numbered_swaps(&one_only, init, ALL), "");
+    let one_stronger = |own: usize, code: String| {
+        if own == 3 { code.replace("semsc0 r1, g1", "semsc0.semsc1 r1, g1") } else { code }
+    };
+    assert_eq!(numbered_swaps(&one_stronger, init, ALL), "");
+}
