@@ -38,7 +38,7 @@ pub const MAX_TEXT_BYTES: usize = 1 << 20;
 /// The maximum number of threads of a test.
 pub const MAX_THREADS: usize = 64;
 /// The maximum number of instructions of a test, not counting labels.
-pub const MAX_INSTRUCTIONS: usize = 256;
+pub const MAX_INSTRUCTIONS: usize = 4096;
 /// The maximum number of labels of a thread.
 pub const MAX_LABELS: usize = 256;
 /// The maximum number of registers of a thread.

@@ -156,7 +156,7 @@ impl Parser<'_> {
                 && label.kind == TokenKind::Word
                 && let Ok(label) = self.use_label(thread, label)
             {
-                self.placed_labels[usize::from(thread.0)].push(label);
+                self.recovered_labels.push((thread, label));
             }
         }
     }

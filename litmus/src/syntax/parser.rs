@@ -25,6 +25,8 @@ pub(super) struct Parser<'a> {
     pub(super) test: Test,
     /// Labels that are already placed, by thread.
     pub(super) placed_labels: Vec<Vec<LabelId>>,
+    /// Labels in code that was not parsed, which may or may not be placed there.
+    pub(super) recovered_labels: Vec<(ThreadId, LabelId)>,
     /// The first mention of each label, by thread.
     pub(super) label_mentions: Vec<Vec<Span>>,
     /// The number of instructions, not counting labels.
@@ -64,6 +66,7 @@ impl<'a> Parser<'a> {
             errors,
             test,
             placed_labels: Vec::new(),
+            recovered_labels: Vec::new(),
             label_mentions: Vec::new(),
             instruction_count: 0,
             calls: Vec::new(),
@@ -433,7 +436,7 @@ impl<'a> Parser<'a> {
                 self.use_register(thread, token).ok();
             } else if is_label(word) {
                 if let Ok(label) = self.use_label(thread, token) {
-                    self.placed_labels[usize::from(thread.0)].push(label);
+                    self.recovered_labels.push((thread, label));
                 }
             } else if is_location(word) && self.find_location(word).is_none() {
                 self.add_location(undeclared_location(word, token.span)).ok();

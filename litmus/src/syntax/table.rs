@@ -245,7 +245,8 @@ impl Parser<'_> {
         for (label, first_use) in
             self.test.threads[index].labels.iter().enumerate().zip(&self.label_mentions[index])
         {
-            if !self.placed_labels[index].contains(&LabelId(label.0 as u16)) {
+            let id = LabelId(label.0 as u16);
+            if !self.placed_labels[index].contains(&id) && !self.recovered_labels.contains(&(thread, id)) {
                 let name = label.1.name.clone();
                 self.errors.push(ParseError::UndeclaredLabel { thread: number, name, span: *first_use });
             }
