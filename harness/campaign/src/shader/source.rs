@@ -42,9 +42,11 @@ use stage::{COMPUTE, SourceStage};
 pub use archives::ArchiveCache;
 pub use definitions::{CommandFlags, CompileCommands, parse_definitions};
 pub use error::SourceError;
+pub use includes::{FileDirective, find_file_directive};
 pub use installed::{KnownCompiler, known_compilers};
 pub(crate) use module_edit::{simplify_module, without_source_language};
-pub(crate) use process::{describe_crash, find_program, run_to_end, run_within, version_line};
+pub use process::find_program;
+pub(crate) use process::{describe_crash, run_to_end, run_within, version_line};
 pub use stage::name_of_contents;
 
 use crate::files;

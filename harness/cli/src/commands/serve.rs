@@ -13,13 +13,14 @@ use std::time::Duration;
 
 use ::serve::{QuestionHandler, ServedFile, Server};
 use campaign::probe::FoundDevice;
+use campaign::shader::source::{FileDirective, find_file_directive, find_program};
 use campaign::temporary::TemporaryFolder;
 use lsp::child::{ChildCommand, ChildError, ChildLimit, ChildOutput, run_child};
 use model::Model;
 use rand::Rng;
 use results::wire::{
     PATTERNS_SCHEMA, PatternsRecord, PlaygroundAnswer, PlaygroundLanguage, PlaygroundName,
-    PlaygroundQuestion, PlaygroundRequest, PlaygroundShader, RaceLine, RejectedLine, RunLine,
+    PlaygroundQuestion, PlaygroundRequest, PlaygroundShader, RaceLine, RaceVerdict, RejectedLine, RunLine,
 };
 
 use crate::arguments::Serve;
@@ -177,27 +178,50 @@ impl ChildAnswers {
         Ok(PlaygroundAnswer::Run { line: Box::new(line) })
     }
 
-    /// Answers for a source that a compiler of this machine translates, as `race` does for a file without options.
+    /// Answers for a source that a compiler of this machine translates, as `race` does for a file.
+    ///
+    /// Compilers print lines of the files that they open, so a source may not name one. A statement of Slang
+    /// can do so too; its compiler does not take part.
     fn compile_and_find_races(
         &self,
         shader: &PlaygroundShader,
         is_gone: &dyn Fn() -> bool,
     ) -> Result<PlaygroundAnswer, String> {
-        let file = if shader.language == PlaygroundLanguage::Glsl { "shader.comp" } else { "shader.hlsl" };
+        let (file, compilers): (&str, &[&str]) = match shader.language {
+            PlaygroundLanguage::Hlsl => ("shader.hlsl", &["glslangValidator", "glslang", "dxc"]),
+            _ => ("shader.comp", &["glslangValidator", "glslang", "glslc"]),
+        };
+        if let Some(FileDirective { line, word }) = find_file_directive(&shader.text) {
+            let error = format!("`#{word}` in the playground; expected a source that needs no other file");
+            let mistake = RejectedLine { file: String::new(), error, line, column: 1 };
+            return Ok(PlaygroundAnswer::Rejected { mistakes: vec![mistake] });
+        }
         let folder = TemporaryFolder::create().map_err(|error| error.to_string())?;
         std::fs::write(folder.path().join(file), &shader.text).map_err(|error| error.to_string())?;
         let grid = shader.grid.map(|[x, y, z]| format!("--grid={x},{y},{z}"));
         let trace = shader.trace.as_ref().map(|asked| format!("--step={}", asked.finding + 1));
-        let arguments = ["race", file, "--format=json", "--quiet"];
-        let arguments: Vec<&str> =
-            arguments.into_iter().chain(grid.as_deref()).chain(trace.as_deref()).collect();
-        let output = self.run_program_in(&folder, &arguments, "", is_gone)?;
-        let lines: Vec<RaceLine> =
-            output.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        if lines.is_empty() {
-            return Err(error_message(&output));
+        let mut answered = Err(format!("no compiler installed; expected one of {}", compilers.join(", ")));
+        for compiler in compilers.iter().filter(|program| find_program(program).is_some()) {
+            let compiler = format!("--compiler={compiler}");
+            let arguments = ["race", file, "--format=json", "--quiet", &compiler];
+            let arguments: Vec<&str> =
+                arguments.into_iter().chain(grid.as_deref()).chain(trace.as_deref()).collect();
+            let output = self.run_program_in(&folder, &arguments, "", is_gone)?;
+            let lines: Vec<RaceLine> =
+                output.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+            let is_compiled = lines.iter().any(|line| line.verdict != RaceVerdict::Refused);
+            // The message of the preferred compiler stays if no other compiles the source.
+            if is_compiled || answered.is_err() {
+                answered = match lines.is_empty() {
+                    true => Err(error_message(&output)),
+                    false => Ok(web::races_answer(lines, file, &shader.text, BTreeMap::new())),
+                };
+            }
+            if is_compiled {
+                break;
+            }
         }
-        Ok(web::races_answer(lines, file, &shader.text, BTreeMap::new()))
+        answered
     }
 
     /// Runs the program in an empty folder.

@@ -175,4 +175,9 @@ fn compilers_of_the_machine_translate_glsl_and_hlsl() {
         server.request_answer(&json!({"request": "races", "language": "glsl", "text": "void main() { x }"}));
     assert_eq!(wrong["lines"][0]["verdict"], "refused", "{wrong}");
     assert!(wrong["lines"][0]["why"].as_str().is_some_and(|why| why.contains('x')), "{wrong}");
+    // A message of a compiler would have lines of the other file.
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    let text = format!("[numthreads(1, 1, 1)]\nvoid main() {{}}\n#inc\\\nlude \"{}\"\n", file.display());
+    let opened = server.request_answer(&json!({"request": "races", "language": "hlsl", "text": text}));
+    assert_eq!(opened["mistakes"][0]["line"], 3, "{opened}");
 }

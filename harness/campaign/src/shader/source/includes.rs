@@ -82,6 +82,97 @@ impl IncludeTree {
     }
 }
 
+/// The directives of preprocessors that open no file.
+const CLOSED_DIRECTIVES: [&str; 15] = [
+    "",
+    "define",
+    "elif",
+    "else",
+    "endif",
+    "error",
+    "extension",
+    "if",
+    "ifdef",
+    "ifndef",
+    "line",
+    "pragma",
+    "undef",
+    "version",
+    "warning",
+];
+
+/// A directive that makes a compiler open a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileDirective {
+    pub line: u32,
+    pub word: String,
+}
+
+/// Finds the first directive by which some compiler may open a file, for sources that must not.
+///
+/// Comments and strings of several lines are searched too, since compilers differ in where these end.
+pub fn find_file_directive(text: &str) -> Option<FileDirective> {
+    // Digraphs and trigraphs are other forms of the mark and of the backslash that continues a line.
+    let text = text.replace("??=", "#").replace("%:", "#").replace("??/", "\\");
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let mut joined: Vec<(char, u32)> = Vec::new();
+    let mut line = 1;
+    let mut rest = text.as_str();
+    while let Some(next) = rest.chars().next() {
+        rest = &rest[next.len_utf8()..];
+        if next == '\\' {
+            let after = rest.trim_start_matches(|next| next != '\n' && is_blank(next));
+            if let Some(after) = after.strip_prefix('\n') {
+                rest = after;
+                line += 1;
+                continue;
+            }
+        }
+        joined.push((next, line));
+        line += u32::from(next == '\n');
+    }
+    for mark in (0..joined.len()).filter(|index| joined[*index].0 == '#') {
+        // A directive is the first on its line, apart from spaces and comments.
+        let before =
+            joined[..mark].iter().rev().map(|(letter, _)| *letter).take_while(|letter| *letter != '\n');
+        let mut before = before.skip_while(|letter| is_blank(*letter));
+        if !matches!((before.next(), before.next()), (None, _) | (Some('/'), Some('*'))) {
+            continue;
+        }
+        let word: String = joined[skip_blanks(&joined, mark + 1)..]
+            .iter()
+            .map(|(letter, _)| *letter)
+            .take_while(|letter| letter.is_alphanumeric() || *letter == '_')
+            .collect();
+        let is_number = word.starts_with(|first: char| first.is_ascii_digit());
+        if !is_number && !CLOSED_DIRECTIVES.contains(&word.as_str()) {
+            return Some(FileDirective { line: joined[mark].1, word });
+        }
+    }
+    None
+}
+
+/// Returns true for characters that compilers skip before a directive.
+fn is_blank(letter: char) -> bool {
+    letter.is_whitespace() || letter.is_control() || letter == '\u{feff}'
+}
+
+/// Returns the place after spaces and comments, which separate the mark of a directive from its word.
+fn skip_blanks(text: &[(char, u32)], mut at: usize) -> usize {
+    let letter = |index: usize| text.get(index).map(|(letter, _)| *letter);
+    loop {
+        match (letter(at), letter(at + 1)) {
+            (Some('/'), Some('*')) => {
+                let end = (at + 2..text.len())
+                    .find(|end| (letter(*end), letter(end + 1)) == (Some('*'), Some('/')));
+                at = end.map_or(text.len(), |end| end + 2);
+            }
+            (Some(blank), _) if blank != '\n' && is_blank(blank) => at += 1,
+            _ => return at,
+        }
+    }
+}
+
 /// Returns a text without its byte order mark, and true if it has one.
 pub fn decode_text(bytes: &[u8]) -> (String, bool) {
     let rest = bytes.strip_prefix("\u{feff}".as_bytes());
@@ -193,5 +284,29 @@ mod tests {
         let tree = IncludeTree::read(&source, text, &found.into_iter().collect::<Vec<_>>());
         assert_eq!((tree.files.len(), tree.missing.len()), (4, 0));
         Ok(())
+    }
+
+    #[test]
+    fn directives_that_open_files_are_found_in_every_form() {
+        for hidden in [
+            "#include \"/etc/passwd\"",
+            "  #\t include <a>",
+            "#inc\\\nlude \"a\"",
+            "#inc\\ \r\nlude \"a\"",
+            "# /* a \n b */ include \"a\"",
+            "%:include \"a\"",
+            "??=inc??/\nlude \"a\"",
+            "const char* a = \"/*\";\n#include \"a\" // */",
+            "#include_next <a>",
+            "#import \"a\"",
+            "#embed \"a\"",
+            "int a;\r#include \"a\"",
+            "\0#include \"a\"",
+        ] {
+            let found = find_file_directive(&format!("int a;\n{hidden}\nint b;"));
+            assert!(found.is_some_and(|found| (2..=3).contains(&found.line)), "{hidden}");
+        }
+        let harmless = "#version 450\n#extension all : warn\n#define PASTE(a, b) a##b // # of\n#if 1\n#\n#elif 0\n# 7 \"a.comp\"\n#endif\n";
+        assert_eq!(find_file_directive(harmless), None);
     }
 }
