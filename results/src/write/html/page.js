@@ -59,3 +59,12 @@ at("order").addEventListener("change", order);
 addEventListener("hashchange", follow);
 filter();
 follow();
+// What scrolls can be reached by keys.
+function focusScrollable() {
+  for (const box of document.querySelectorAll("pre, .wide, table.groups, table.sheet, .broken")) {
+    if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
+  }
+}
+focusScrollable();
+addEventListener("resize", focusScrollable);
+document.addEventListener("toggle", focusScrollable, true);

@@ -265,9 +265,10 @@ fn judged_line(run: &LitmusKind<'_>, cell: &DeviceTest, attempts: &CombinedAttem
         let outcome = outcome_from_state(&row.state, test, &prediction.observables);
         outcome.and_then(|outcome| part.counts.get(&outcome).copied()).unwrap_or_default()
     };
-    // After a change of the stress, parts have no common rate.
+    // After a change of the stress, parts of a run have no common rate. Whole runs have one: each may change it.
     let parts = &observation.parts;
-    if parts.len() >= MIN_PARTS && line.batches.is_none() && line.spread.is_none() {
+    let is_comparable = unit == PartUnit::Run || line.spread.is_none();
+    if parts.len() >= MIN_PARTS && line.batches.is_none() && is_comparable {
         line.parts = Some(RunParts { unit, instances: parts.iter().map(Histogram::total_count).collect() });
         for row in &mut line.outcomes {
             row.parts = parts.iter().map(|part| counts(row, part)).collect();
