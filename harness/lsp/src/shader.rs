@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use editor::{Correction, NewFile, Severity, TextProblem, offset_at};
 use repair::{CodeEdit, FixEdits, fix_edits};
-use results::wire::{ChangeRecord, FindingPlace, FindingRecord, NeededRecord, RejectedLine};
+use results::wire::{ChangeRecord, FindingPlace, FindingRecord, NeededRecord, RaceProof, RejectedLine};
 use results::write::change::describe_change;
 use results::write::race::describe_need;
 use serde::Deserialize;
@@ -33,7 +33,7 @@ const EXTENSIONS_WITHOUT_INCLUDES: [&str; 2] = ["spvasm", "wgsl"];
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum EditorLine {
-    Answer(EditorAnswer),
+    Answer(Box<EditorAnswer>),
     /// A shader that `lint` cannot read.
     Rejected(RejectedLine),
 }
@@ -52,6 +52,8 @@ struct EditorAnswer {
     findings: Vec<FindingRecord>,
     #[serde(default)]
     needs: Vec<NeededRecord>,
+    #[serde(default)]
+    proof: Option<RaceProof>,
 }
 
 /// A shader to analyse.
@@ -183,6 +185,17 @@ impl ShaderJob<'_> {
                     problems.push(TextProblem::new(first_line.clone(), severity, REFUSED, why.clone()));
                 }
                 _ => {}
+            }
+            // A condition that some inputs miss, with which the shader is not clean.
+            if let Some(proof) = answer.proof.as_ref().filter(|proof| !proof.counterexample.is_empty()) {
+                let (conditions, inputs) = (proof.conditions.join(" and "), proof.counterexample.join(", "));
+                let message = format!("clean if {conditions}; not clean with {inputs}");
+                problems.push(TextProblem::new(
+                    first_line.clone(),
+                    Severity::Information,
+                    "condition",
+                    message,
+                ));
             }
             // No answer but a clean one is silent.
             if problems.len() == before && !matches!(answer.verdict.as_str(), "" | "clean" | "proved") {
