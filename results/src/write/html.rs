@@ -17,7 +17,7 @@ pub(super) const STYLE: &str = include_str!("html/page.css");
 /// The page's script.
 pub const SCRIPT: &str = include_str!("html/page.js");
 /// The SHA-256 hash of [`SCRIPT`] in the form of a content security policy; a test computes it.
-pub const SCRIPT_HASH: &str = "sha256-Y6M2r0eyQPL4p+NafegqHwTsFANmB0u3YDrNlsYqnm8=";
+pub const SCRIPT_HASH: &str = "sha256-itqInu4sj5giQ5PKTRyHshu+o/UoHbfDqX70m9USn/Q=";
 
 /// An explained outcome; the caller draws it, as this crate has no model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
