@@ -94,7 +94,13 @@ fn read_frame(input: &mut impl BufRead) -> io::Result<Option<(Vec<u8>, bool)>> {
         if let Some((name, value)) = String::from_utf8_lossy(line).split_once(':')
             && name.trim().eq_ignore_ascii_case("Content-Length")
         {
-            length = value.trim().parse::<u64>().ok();
+            let bytes = value.trim().parse::<u64>();
+            length = Some(bytes.map_err(|_| {
+                invalid(format!(
+                    "Content-Length `{}`; expected the bytes of the message, as a number",
+                    value.trim()
+                ))
+            })?);
         }
     }
     // `Message::read` rejects a header without a valid length.
