@@ -1,5 +1,6 @@
 //! Transformed forms of the tests of a run, and the transformations that a violation needs.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use litmus::minimize::ddmin;
@@ -57,18 +58,20 @@ pub fn reduce_forms(
 ) -> Result<(), Failure> {
     let deadline = Instant::now() + REDUCTION_TIME;
     let mut reduced = Vec::new();
-    let is_violation = |id: &str, device: &str| {
-        lines
-            .iter()
-            .find(|line| line.id == id && line.device == device && line.verdict == VerdictWord::Violates)
-    };
+    let violations = lines
+        .iter()
+        .rev()
+        .filter(|line| line.verdict == VerdictWord::Violates)
+        .map(|line| ((line.id.as_str(), line.device.as_str()), line))
+        .collect::<HashMap<_, _>>();
     for cell in &plan.device_tests {
         let (item, target) = (&plan.tests[cell.test_index], &plan.targets[cell.target_index]);
         let source = &item.loaded.source;
         let plain = with_form(item.variant, None);
         let origin = (source.origin.clone(), plain, cell.target_index);
+        let violation = violations.get(&(source.id.as_str(), target.name.as_str()));
         let (Some(line), Some(form), Ok(prediction)) =
-            (is_violation(&source.id, &target.name), item.variant.shader.form, &cell.prediction)
+            (violation, item.variant.shader.form, &cell.prediction)
         else {
             continue;
         };
