@@ -276,14 +276,18 @@ impl Substitution for LoopSubstitution<'_> {
             if let (true, Operator::Apply(iteration)) =
                 (formal != actual, terms.term(*formal).operator.clone())
             {
-                let none = FxHashMap::default();
-                let mut inner =
-                    LoopSubstitution { closed: &none, formals: &[], iteration: Some((iteration, *actual)) };
-                result = terms.substitute(result, &mut FxHashMap::default(), &mut inner);
+                result = at_iteration(terms, result, iteration, *actual);
             }
         }
         Some(result)
     }
+}
+
+/// Returns the value of a term in another iteration of a loop.
+fn at_iteration(terms: &mut TermArena, term: TermId, iteration: FunctionId, to: TermId) -> TermId {
+    let none = FxHashMap::default();
+    let mut by = LoopSubstitution { closed: &none, formals: &[], iteration: Some((iteration, to)) };
+    terms.substitute(term, &mut FxHashMap::default(), &mut by)
 }
 
 impl<'m> Executor<'m> {
@@ -806,9 +810,7 @@ impl<'m> Executor<'m> {
         }
         let (iteration, zero) = (terms.apply(function, &[]), terms.constant(32, 0));
         let before = terms.sum(32, &[(iteration, 1)], u64::MAX);
-        let none = FxHashMap::default();
-        let mut by = LoopSubstitution { closed: &none, formals: &[], iteration: Some((function, before)) };
-        let last = terms.substitute(one.next, &mut FxHashMap::default(), &mut by);
+        let last = at_iteration(terms, one.next, function, before);
         let is_first = terms.equal(iteration, zero);
         Some(terms.select(is_first, one.initial, last))
     }
@@ -831,12 +833,8 @@ impl<'m> Executor<'m> {
         let (zero, one) = (self.summary.terms.constant(32, 0), self.summary.terms.constant(32, 1));
         let before = self.summary.terms.subtract(iteration, one);
         // The first iteration was followed by another one too.
-        let none = FxHashMap::default();
-        let earlier = [zero, before].map(|earlier| {
-            let iteration = Some((self.summary.iterations[index], earlier));
-            let mut shift = LoopSubstitution { closed: &none, formals: &[], iteration };
-            self.summary.terms.substitute(continues, &mut FxHashMap::default(), &mut shift)
-        });
+        let function = self.summary.iterations[index];
+        let earlier = [zero, before].map(|to| at_iteration(&mut self.summary.terms, continues, function, to));
         let held = self.summary.terms.every(&earlier);
         let is_first = self.summary.terms.equal(iteration, zero);
         let history = if held == truth { truth } else { self.summary.terms.any(&[is_first, held]) };
