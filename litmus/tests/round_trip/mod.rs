@@ -1,5 +1,6 @@
 //! Round trips: printed tests parse to equal tests, and no text makes the parser fail internally.
 
+#[path = "../../../harness/model/witness/src/generate/grammar.rs"]
 pub mod grammar;
 mod hsa;
 

@@ -5,15 +5,16 @@
 //!
 //! Long because all shapes share one writer with its choices of scopes, classes and flags.
 
-mod classes;
 mod columns;
 mod corners;
+pub mod grammar;
 mod mixture;
 mod tangles;
 
-pub use classes::generate_classes_program;
-pub use columns::{AgentPlacement, ProgramColumn, ProgramColumns, render_rows};
+pub use columns::{AgentPlacement, ProgramColumn, ProgramColumns};
 pub use corners::Corner;
+use grammar::Grammar;
+pub use grammar::render_rows;
 pub use tangles::{generate_guarded_program, generate_subgroup_program};
 
 /// Families of generated programs.
@@ -23,8 +24,8 @@ pub enum ProgramFamily {
     Chain(usize),
     /// A mixture of small threads over few locations.
     Mixture,
-    /// A chain whose links synchronize through different storage classes; the number counts the agents.
-    Classes(usize),
+    /// A chain whose links synchronize through different storage classes.
+    Classes,
     /// Rounds of split barriers; the number counts the agents.
     Split(usize),
     /// Dispatches and host threads with API calls; the number counts both.
@@ -109,6 +110,14 @@ pub fn generate_split_program(seed: u64) -> RandomProgram {
         text: writer.render(&format!("split-{seed}")),
         bound: 1,
     }
+}
+
+/// The program of a seed: a chain whose links synchronize through different storage classes.
+pub fn generate_classes_program(seed: u64) -> RandomProgram {
+    let mut random = SplitMix64(seed);
+    let grammar = Grammar::new(include_str!("generate/classes.grammar"));
+    let text = grammar.derive_with("chain", |count| random.below(count));
+    RandomProgram { family: ProgramFamily::Classes, text, bound: 1 }
 }
 
 /// Numbers from a seed (splitmix64).

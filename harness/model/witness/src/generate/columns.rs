@@ -1,6 +1,6 @@
 //! Builder of a program as columns of lines.
 
-use crate::generate::SplitMix64;
+use super::grammar::render_rows;
 
 /// Placement of an agent: queue family, workgroup, subgroup.
 pub type AgentPlacement = (usize, usize, usize);
@@ -27,20 +27,6 @@ impl ProgramColumn {
         self.registers += 1;
         format!("r{}", self.registers - 1)
     }
-
-    /// Skips the following lines unless the register has a value.
-    pub fn guard_rest(&mut self, register: &str, value: usize) {
-        self.push_line(format!("bne {register}, {value}, LC9{}", self.guard_count));
-        self.guard_count += 1;
-    }
-
-    /// Emits the ends of the skipped parts.
-    pub fn close_guards(&mut self) {
-        for guard in 0..self.guard_count {
-            self.push_line(format!("LC9{guard}:"));
-        }
-        self.guard_count = 0;
-    }
 }
 
 /// A program under construction, in columns.
@@ -57,41 +43,6 @@ impl ProgramColumns {
     pub fn declaring(declarations: &[&str]) -> ProgramColumns {
         let declarations = declarations.iter().map(|&declared| declared.to_owned()).collect();
         ProgramColumns { declarations, ..ProgramColumns::default() }
-    }
-
-    /// Places `count` agents on the device, in common or in separate groups.
-    pub fn add_agents(&mut self, random: &mut SplitMix64, count: usize) {
-        for _ in 0..count {
-            let column = match self.columns.last() {
-                Some(last) if random.chance(25) => {
-                    ProgramColumn { placement: last.placement, ..ProgramColumn::default() }
-                }
-                _ => {
-                    let family = usize::from(random.chance(12));
-                    // Workgroups of different families are different ones.
-                    ProgramColumn::at(family, random.below(2) + 2 * family, random.below(2))
-                }
-            };
-            self.columns.push(column);
-        }
-    }
-
-    /// Places `count` agents in two workgroups, those of the first workgroup first.
-    pub fn add_agents_in_groups(&mut self, random: &mut SplitMix64, count: usize) {
-        let first = 1 + random.below(count - 1);
-        let family = usize::from(random.chance(25));
-        for index in 0..count {
-            let group = usize::from(index >= first);
-            let subgroup = usize::from(random.chance(30));
-            self.columns.push(ProgramColumn::at(group * family, group, subgroup));
-        }
-    }
-
-    /// Puts the columns into another order.
-    pub fn shuffle_columns(&mut self, random: &mut SplitMix64) {
-        for index in (1..self.columns.len()).rev() {
-            self.columns.swap(index, random.below(index + 1));
-        }
     }
 
     /// Returns the narrowest scope that includes both agents.
@@ -133,15 +84,4 @@ impl ProgramColumns {
         }
         text + &format!("exists ({})\n", self.question)
     }
-}
-
-/// The rows of a test, from the column of each thread with its head.
-pub fn render_rows(columns: &[Vec<String>]) -> String {
-    // A thread needs a row, though it does nothing.
-    let rows = columns.iter().map(Vec::len).max().unwrap_or(0).max(2);
-    let row = |row: usize| {
-        let cells = columns.iter().map(|column| column.get(row).map_or("", String::as_str));
-        cells.collect::<Vec<_>>().join(" | ") + " ;\n"
-    };
-    (0..rows).map(row).collect()
 }

@@ -3,68 +3,48 @@
 //! A program is correct except for one or two choices, and the corner case decides its answer.
 //! [`Corner::remove_feature`] returns the program with the opposite answer.
 
-mod threads;
-
 use litmus::{
     AccessKind, AccessMask, Compute, Flow, Instruction, InstructionKind, Operand, Order, RmwOperation,
     Semantics, StorageClassSet, SystemOperation, Test, closed_enum,
 };
 
-use super::columns::ProgramColumns;
+use super::grammar::Grammar;
 use super::{ProgramFamily, RandomProgram, SplitMix64};
 
 closed_enum! {
-    /// A corner case of the model with a generator of programs.
+    /// A corner case of the model, by the rule of `corners.grammar` that derives its programs.
     pub enum Corner {
         /// Chains of availability and visibility over two to four agents, read-modify-writes among their links.
-        Links,
+        Links = "links",
         /// Barriers next to atomics of a class that their semantics include or omit.
-        Beside,
+        Beside = "beside",
         /// Failing compare-exchanges with separate failure semantics.
-        Failure,
+        Failure = "failure",
         /// Loops that count.
-        Turns,
+        Turns = "turns",
         /// Synchronization through many agents, in any order of the columns.
-        Relay,
+        Relay = "relays",
         /// Cycles of values.
-        Circle,
+        Circle = "circles",
         /// Accesses of several sizes to one storage.
-        Sizes,
+        Sizes = "sizes",
         /// A filter that excludes executions in which nothing was received.
-        Filter,
+        Filter = "filters",
         /// Threads of the host that submit, wait, flush and invalidate.
-        Host,
+        Host = "hosts",
     }
 }
 
 impl Corner {
     pub fn generate_program(self, seed: u64) -> RandomProgram {
         let mut random = SplitMix64(seed ^ 0x00C0_44E4 ^ ((self as u64) << 40));
-        let mut sheet = ProgramColumns::default();
-        let mut bound = 1;
-        match self {
-            Corner::Links => sheet.emit_links(&mut random),
-            Corner::Beside => sheet.emit_adjacent_barriers(&mut random),
-            Corner::Failure => sheet.emit_failing_exchange(&mut random),
-            Corner::Turns => bound = sheet.emit_counting_loop(&mut random),
-            Corner::Relay => sheet.emit_relay(&mut random),
-            Corner::Circle => sheet.emit_value_cycle(&mut random),
-            Corner::Sizes => sheet.emit_size_mix(&mut random),
-            Corner::Host => sheet.emit_host(&mut random),
-            Corner::Filter => {
-                match random.below(3) {
-                    0 => sheet.emit_links(&mut random),
-                    1 => sheet.emit_failing_exchange(&mut random),
-                    _ => sheet.emit_adjacent_barriers(&mut random),
-                }
-                sheet.add_filter(&mut random);
-            }
-        }
-        RandomProgram {
-            family: ProgramFamily::Corner(self),
-            text: sheet.render(&format!("corner-{seed}")),
-            bound,
-        }
+        let grammar = Grammar::new(include_str!("corners.grammar"));
+        let (rule, bound) = match self {
+            Corner::Turns => random.pick(&[("turns-1", 1), ("turns-2", 2), ("turns-2", 2), ("turns-3", 3)]),
+            _ => (self.name(), 1),
+        };
+        let text = grammar.derive_with(rule, |count| random.below(count));
+        RandomProgram { family: ProgramFamily::Corner(self), text, bound }
     }
 
     /// Returns the test without the corner case.
