@@ -50,7 +50,11 @@ pub fn format_diff(diff: &DiffRecord) -> String {
     text += &format_ids("tests only in the old run", &diff.only_old);
     text += &format_ids("tests only in the new run", &diff.only_new);
     if diff.changes.is_empty() && diff.only_old.is_empty() && diff.only_new.is_empty() {
-        text += "no changes\n";
+        text += match (diff.compared, diff.not_comparable) {
+            (0, _) => "",
+            (_, 0) => "no changes\n",
+            (_, _) => "no changes of verdicts\n",
+        };
     }
     text
 }
