@@ -3,8 +3,17 @@
 use crate::wire::RunLine;
 
 /// The options of a replay of a litmus test or of a test of forward progress.
-const REPLAY_OPTIONS: [&str; 8] =
-    ["--device", "--fault", "--instances", "--model", "--progress", "--seed", "--stress", "--suite"];
+const REPLAY_OPTIONS: [&str; 9] = [
+    "--device",
+    "--fault",
+    "--instances",
+    "--model",
+    "--progress",
+    "--repeat",
+    "--seed",
+    "--stress",
+    "--suite",
+];
 /// Options that no replay has: they write files.
 const WRITING_OPTIONS: [&str; 5] = ["--baseline", "--gtest_output", "--log", "--out", "--save-baseline"];
 

@@ -292,7 +292,9 @@ fn run_context(run: &LitmusKind<'_>, cell: &DeviceTest, instances: u64) -> RunCo
     let target = &plan.targets[cell.target_index];
     let instances = options.instances.or(Some(instances).filter(|n| *n > 0));
     let argument = item.loaded.source.argument.as_str();
-    let replay = replay_command(&[argument], target, seed, instances, &options.replay_flags());
+    let repeats = (options.repeats > 1).then(|| options.repeats.to_string());
+    let flags: Vec<_> = options.replay_flags().into_iter().chain([("repeat", repeats.as_deref())]).collect();
+    let replay = replay_command(&[argument], target, seed, instances, &flags);
     let context = line_context(target, &cell.model, seed, replay);
     let hashes =
         Hashes { test: item.hash.clone(), kernel: cell.kernel_hash.clone(), ..context.hashes.clone() };
