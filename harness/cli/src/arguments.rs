@@ -34,12 +34,19 @@ pub use repro::{Repro, ReproFormat};
 use results::write::OutputFormat;
 pub use stored_results::{Diff, Merge, Plot, Report};
 
-/// Runs litmus tests on Vulkan devices and judges the outcomes by an axiomatic memory model.
+/// Runs litmus tests on Vulkan devices and judges the outcomes by a memory model
 ///
-/// Exit codes, in order of priority: 2 the command line or an input is wrong; 1 a rule was broken or an expectation was not
-/// met; 3 no answer (no device, a crash or hang, a test without a verdict); 0 otherwise.
+/// Exit codes, in order of priority: 2 the command line or an input is wrong;
+/// 1 a rule was broken or an expectation was not met; 3 no answer (no device, a
+/// crash or hang, a test without a verdict); 0 otherwise.
 #[derive(Debug, Parser)]
-#[command(name = "vk-litmus", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    name = "vk-litmus",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    verbatim_doc_comment
+)]
 pub struct CommandLine {
     /// The subcommand.
     #[command(subcommand)]
@@ -50,7 +57,7 @@ pub struct CommandLine {
     /// Print more; twice for everything. RUST_LOG, if set, decides instead.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// Memory of each compiler and worker, such as 4G [default: half of the machine].
+    /// Memory of each compiler and worker [default: half of the machine].
     #[arg(long, global = true, value_name = "SIZE", value_parser = values::parse_memory_size, hide_short_help = true)]
     pub max_memory: Option<u64>,
 }
