@@ -486,7 +486,7 @@ pub fn choose_inputs(
         let mut start = options.clone();
         let mut local_axes = [false; 3];
         if may_choose_grid && has_sections {
-            start.grid = Some(wider_grid(stage).0);
+            start.grid = Some(wider_grid(stage).grid);
         }
         if is_launch_free || is_local_size_free {
             let given = start.grid;
@@ -576,7 +576,7 @@ fn search_inputs(
     let stage = module.find_entry(options.entry.as_deref())?.shader_stage();
     if !stage.has_workgroups() {
         // A count bounds all vertices or fragments of a draw.
-        sizes[0] = saturating_product(wider_grid(stage).0.map(u64::from)).max(saturating_product(sizes));
+        sizes[0] = saturating_product(wider_grid(stage).grid.map(u64::from)).max(saturating_product(sizes));
     }
     let atomics: BTreeSet<SetBinding> = atomic_bindings(module, function).into_iter().collect();
     let conventions = Conventions::of_entry(module, &specialized, (function, &atomics), &start);

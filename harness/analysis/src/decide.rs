@@ -378,8 +378,10 @@ impl DecidedChoices<'_> {
             report.verdict = RaceVerdict::NeedsInputs;
             report.needs.extend(needed_sizes(&first, &report.exceeded));
         }
-        if needs_grid && report.verdict == RaceVerdict::NeedsInputs {
-            report.needs.push(NeededInput::missing_grid(report.stage));
+        if needs_grid && due_to_grid.is_empty() && report.verdict == RaceVerdict::NeedsInputs {
+            let missing = NeededInput::missing_grid(report.stage);
+            let wider = report.two_workgroup_finding.as_ref();
+            report.needs.extend(wider.map(|wider| missing.with_finding(&wider.finding)));
         }
         // More time may find inputs that reach these lines.
         let needs_time = |report: &GridReport| report.needs.iter().all(|need| need.finding.is_none());
@@ -508,7 +510,7 @@ fn decide_widened(
     let may_widen =
         if is_racy_in_two { waits_alone(module, &options, &report) } else { choice.may_widen(&options) };
     if report.verdict == RaceVerdict::Clean && may_widen {
-        let widened = AnalysisOptions { grid: Some(wider_grid(report.stage).0), ..options.clone() };
+        let widened = AnalysisOptions { grid: Some(wider_grid(report.stage).grid), ..options.clone() };
         if let Ok((wider, widened)) = decide_with_sizes(module, widened, model, budget)
             && wider.verdict == if is_racy_in_two { RaceVerdict::Racy } else { RaceVerdict::Clean }
         {
@@ -558,14 +560,15 @@ fn find_with_two_workgroups(module: &SpirvModule, options: &AnalysisOptions) -> 
     if is_for_one_workgroup(module, options, stage) {
         return None;
     }
-    let (grid, words) = wider_grid(stage);
-    let report = walk::analyze_grid(module, &AnalysisOptions { grid: Some(grid), ..options.clone() }).ok()?;
+    let wider = wider_grid(stage);
+    let report =
+        walk::analyze_grid(module, &AnalysisOptions { grid: Some(wider.grid), ..options.clone() }).ok()?;
     // A stride or a given buffer that is suitable for one workgroup may not be for two.
     let is_due_to_size = |found: &GridFinding| {
         found.kind == FindingKind::OutOfBounds && !(options.buffers.is_empty() && options.images.is_empty())
     };
     let found = report.findings.iter().find(|found| found.inputs.is_empty() && !is_due_to_size(found))?;
-    Some(found.with_wider_grid(words.to_owned()))
+    Some(found.with_wider_grid(wider.description.to_owned()))
 }
 
 /// Returns true if the grid is not given, and further workgroups would repeat what the first one does.

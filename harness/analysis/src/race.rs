@@ -444,7 +444,9 @@ fn analyze_further(
         // Inputs that show an open race violate the given conditions, if these are all that a proof needs.
         && (is_given || !report.open_findings.iter().any(is_disproof))
         && !report.needs.is_empty()
-        && report.needs.iter().all(is_answered);
+        && report.needs.iter().all(is_answered)
+        // A proof for the assumed grid does not exclude a finding of a wider one.
+        && !report.limits.iter().any(|limit| matches!(limit, walk::CoverageLimit::WiderGrid(_)));
     let is_stopped = report.verdict == RaceVerdict::Undecided && request.proofs == ProofMode::Required;
     if is_proved && (report.is_open_by_share || is_answered || is_stopped) {
         report.verdict = RaceVerdict::Clean;

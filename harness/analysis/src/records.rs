@@ -126,8 +126,8 @@ fn coverage_limit(limit: walk::CoverageLimit) -> CoverageLimit {
     match limit {
         walk::CoverageLimit::Note(text) => CoverageLimit::Note { text },
         walk::CoverageLimit::Unreached(lines) => CoverageLimit::Unreached { lines },
-        walk::CoverageLimit::WiderGrid(WiderGridFinding { grid, message, .. }) => {
-            CoverageLimit::WiderGrid { grid, message }
+        walk::CoverageLimit::WiderGrid(WiderGridFinding { grid, finding }) => {
+            CoverageLimit::WiderGrid { grid, message: finding.message }
         }
         walk::CoverageLimit::OneWorkgroup => CoverageLimit::OneWorkgroup,
         walk::CoverageLimit::GridSearchCutOff => CoverageLimit::GridSearchCutOff,

@@ -149,13 +149,24 @@ impl LaunchShape {
     }
 }
 
-/// Returns a grid of more than one workgroup, vertex or fragment, and its description.
-pub fn wider_grid(stage: Stage) -> ([u32; 3], &'static str) {
-    match stage {
-        Stage::Compute | Stage::Task | Stage::Mesh => ([2, 1, 1], "2 workgroups (--grid 2)"),
-        Stage::Vertex => ([2, 1, 1], "2 vertices (--grid 2)"),
-        Stage::Fragment => ([2, 1, 2], "2 fragments of each of 2 pixels (--grid 2,1,2)"),
-    }
+/// A grid of more than one workgroup, vertex or fragment.
+#[derive(Clone, Copy, Debug)]
+pub struct WiderGrid {
+    pub grid: [u32; 3],
+    /// The option that gives it.
+    pub option: &'static str,
+    /// The option and its meaning.
+    pub description: &'static str,
+}
+
+/// Returns a grid of more than one workgroup, vertex or fragment.
+pub fn wider_grid(stage: Stage) -> WiderGrid {
+    let (grid, option, description) = match stage {
+        Stage::Compute | Stage::Task | Stage::Mesh => ([2, 1, 1], "--grid 2", "2 workgroups (--grid 2)"),
+        Stage::Vertex => ([2, 1, 1], "--grid 2", "2 vertices (--grid 2)"),
+        Stage::Fragment => ([2, 1, 2], "--grid 2,1,2", "2 fragments of each of 2 pixels (--grid 2,1,2)"),
+    };
+    WiderGrid { grid, option, description }
 }
 
 /// Returns the workgroups that options let run, or none if all run.

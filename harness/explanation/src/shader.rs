@@ -30,6 +30,8 @@ pub struct ShaderAnswer {
 #[derive(Clone, Debug)]
 pub struct ShaderFinding {
     pub record: FindingRecord,
+    /// The kind of the finding in words.
+    pub heading: String,
     /// True if the two locations are accesses that no order of the model separates.
     pub is_race: bool,
     /// Why the accesses are not ordered, if known.
@@ -114,7 +116,7 @@ fn headline(answer: &ShaderAnswer) -> String {
 fn render_finding(page: &mut String, finding: &ShaderFinding) {
     *page += &format!(
         "<h2>{}</h2>\n<p>{}</p>\n",
-        escape(&finding.record.kind),
+        escape(&finding.heading),
         html::escape_prose(&finding.record.message)
     );
     if let Some(reason) = &finding.reason {
@@ -203,7 +205,7 @@ impl FindingPicture<'_> {
         if with_text {
             y = draw_text(
                 out,
-                &format!("{}: {}", self.finding.record.kind, self.finding.record.message),
+                &format!("{}: {}", self.finding.heading, self.finding.record.message),
                 y,
                 width,
                 "bold",

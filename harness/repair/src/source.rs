@@ -138,7 +138,7 @@ impl RepairState {
     /// Returns the key of the finding with two workgroups, if no grid is given.
     fn wider_grid_key(&self) -> Option<(String, String)> {
         let wider = self.walked.report.two_workgroup_finding.as_ref()?;
-        Some(variable_key(wider.kind.name(), &wider.element))
+        Some(variable_key(wider.finding.kind.name(), &wider.finding.element))
     }
 
     fn line_keys(&self) -> Vec<LineKey> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use entry_point::launch::wider_grid;
 use entry_point::{FindingCause, FindingKind, InvocationId, Refusal, Spot};
 use results::wire::RaceVerdict;
 use spirv_reader::{CodePlace, SourcePosition, SpirvModule, SpirvOperation, Stage};
@@ -98,8 +99,7 @@ impl GridFinding {
 
     /// Returns the finding as one of a wider grid than the assumed one.
     pub fn with_wider_grid(&self, grid: String) -> WiderGridFinding {
-        let (kind, element, message) = (self.kind, self.element.clone(), self.message.clone());
-        WiderGridFinding { grid, kind, element, message }
+        WiderGridFinding { grid, finding: self.clone() }
     }
 
     /// Returns the kind and the instructions, which are equal in other walks.
@@ -130,22 +130,24 @@ pub struct NeededInput {
 impl NeededInput {
     /// Returns the grid of a shader that is clean in one workgroup, vertex or pixel alone.
     pub fn missing_grid(stage: Stage) -> NeededInput {
-        let (value, option) = match stage {
-            Stage::Compute | Stage::Task | Stage::Mesh => ("one workgroup", "--grid X,Y,Z"),
-            Stage::Vertex => ("one vertex", "--grid VERTICES,INSTANCES"),
-            Stage::Fragment => ("one fragment", "--grid WIDTH,HEIGHT,FRAGMENTS"),
+        let value = match stage {
+            Stage::Compute | Stage::Task | Stage::Mesh => "one workgroup",
+            Stage::Vertex => "one vertex",
+            Stage::Fragment => "one fragment",
         };
-        NeededInput::for_finding("grid".to_owned(), value.to_owned(), option.to_owned())
+        NeededInput::for_finding("grid".to_owned(), value.to_owned(), wider_grid(stage).option.to_owned())
     }
 
     /// Returns a grid that decides a finding.
     pub fn grid_for_finding(value: String) -> NeededInput {
-        NeededInput::for_finding("grid".to_owned(), value, "--grid X,Y,Z".to_owned())
+        let option = format!("--grid {value}");
+        NeededInput::for_finding("grid".to_owned(), value, option)
     }
 
     /// Returns a subgroup size that decides a finding.
     pub fn subgroup_size_for_finding(value: String) -> NeededInput {
-        NeededInput::for_finding("subgroup size".to_owned(), value, "--subgroup-size N".to_owned())
+        let option = format!("--subgroup-size {value}");
+        NeededInput::for_finding("subgroup size".to_owned(), value, option)
     }
 
     /// Returns true if a subgroup size decides a finding.
@@ -307,10 +309,7 @@ pub enum CoverageLimit {
 pub struct WiderGridFinding {
     /// The grid, as an option or in words.
     pub grid: String,
-    pub kind: FindingKind,
-    /// The accessed element; empty if none is known.
-    pub element: String,
-    pub message: String,
+    pub finding: GridFinding,
 }
 
 /// A buffer or image whose assumed size accesses exceed.

@@ -2,17 +2,17 @@
 
 use super::change::describe_placed_change;
 use crate::wire::{
-    CoverageLimit, CoveredGrid, CoveredSchedules, FindingPlace, FindingRecord, NeededRecord, RaceLine,
-    RaceVerdict, ScheduleReason,
+    CoverageLimit, CoveredGrid, CoveredSchedules, FindingPlace, FindingRecord, NeededRecord,
+    RaceLine, RaceVerdict, ScheduleReason,
 };
 
 /// Formats an entry point with its findings.
 pub fn format_race(line: &RaceLine) -> String {
     let findings = line.findings.iter().map(|finding| format_finding(line.verdict, finding));
-    format_head(line) + &findings.collect::<String>() + &format_lints(line)
+    format_head(line) + &format_needs(&line.needs) + &findings.collect::<String>() + &format_lints(line)
 }
 
-/// Formats the verdict of an entry point, with coverage and needed inputs.
+/// Formats the verdict of an entry point, with coverage.
 pub fn format_head(line: &RaceLine) -> String {
     let entry = if line.entry.is_empty() { String::new() } else { format!(" `{}`", line.entry) };
     let mut text = format!("{}{entry}: {}\n", line.file, headline(line));
@@ -31,28 +31,59 @@ pub fn format_head(line: &RaceLine) -> String {
     if let Some(why) = &line.why {
         text += &format!("  {why}\n");
     }
-    for (number, needed) in line.needs.iter().enumerate() {
-        let NeededRecord { name, value, option, finding, .. } = needed;
-        let Some(finding) = finding else {
-            text += &format!("  {}\n", describe_need(needed));
-            continue;
-        };
-        // Inputs of one finding are listed together.
-        let is_new = number == 0 || line.needs[number - 1].finding.as_ref() != Some(finding);
-        if is_new {
-            text += &format!(
-                "  {} for some inputs: {}\n{}",
-                finding.kind,
-                finding.message,
-                format_places(&finding.at)
-            );
-        }
-        text += &format!("    `{name}` is not given; assumed {value}: supply it with {option}\n");
-    }
     if let Some(element) = &line.order_dependent {
         text += &format!("  order-dependent: {element}\n");
     }
     text
+}
+
+/// A finding that inputs decide which no option supplies, with these inputs.
+#[derive(Clone, Debug)]
+pub struct OpenFinding<'a> {
+    /// The finding.
+    pub finding: &'a FindingRecord,
+    needs: Vec<&'a NeededRecord>,
+}
+
+impl OpenFinding<'_> {
+    /// Describes what the inputs decide.
+    pub fn describe(&self) -> String {
+        format!("{} for some inputs: {}", self.finding.kind, self.finding.message)
+    }
+
+    /// Describes each input, with the option to copy.
+    pub fn describe_options(&self) -> impl Iterator<Item = String> {
+        self.needs.iter().map(|NeededRecord { name, value, option, .. }| {
+            format!("`{name}` is not given; assumed {value}: supply it with {option}")
+        })
+    }
+}
+
+/// Returns the findings that inputs decide, each with all of its inputs.
+pub fn open_findings(needs: &[NeededRecord]) -> Vec<OpenFinding<'_>> {
+    let mut all: Vec<OpenFinding<'_>> = Vec::new();
+    for needed in needs {
+        let Some(finding) = &needed.finding else { continue };
+        match all.iter_mut().find(|known| known.finding == finding) {
+            Some(known) => known.needs.push(needed),
+            None => all.push(OpenFinding { finding, needs: vec![needed] }),
+        }
+    }
+    all
+}
+
+/// Formats the inputs that an answer needs: those that decide findings come first.
+pub fn format_needs(needs: &[NeededRecord]) -> String {
+    let others = needs.iter().filter(|needed| needed.finding.is_none());
+    let others = others.map(|needed| format!("  {}\n", describe_need(needed)));
+    let open = open_findings(needs);
+    open.iter().map(format_open_finding).chain(others).collect()
+}
+
+/// Formats a finding that inputs decide, with its places and the options to copy.
+pub fn format_open_finding(open: &OpenFinding<'_>) -> String {
+    let options = open.describe_options().map(|option| format!("    {option}\n"));
+    format!("  {}\n{}{}", open.describe(), format_places(&open.finding.at), options.collect::<String>())
 }
 
 /// Formats a finding of an entry point with this verdict, with its places and fixes.
@@ -174,7 +205,12 @@ pub fn describe_coverage(line: &RaceLine) -> Option<String> {
             format!(", {invocations}, loops not bounded, {}", describe_schedules(schedules))
         }
     };
-    for limit in &coverage.limits {
+    // A need has the finding of a wider grid with its places.
+    let is_needed = |limit: &CoverageLimit| {
+        let mut findings = line.needs.iter().filter_map(|need| need.finding.as_ref());
+        matches!(limit, CoverageLimit::WiderGrid { message, .. } if findings.any(|found| found.message == *message))
+    };
+    for limit in coverage.limits.iter().filter(|limit| !is_needed(limit)) {
         text += &format!("; {}", describe_limit(limit));
     }
     Some(text)

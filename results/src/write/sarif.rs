@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::CheckWriter;
-use super::race::describe_need;
+use super::race::{describe_need, open_findings};
 use super::recording::{describe_redundant, describe_unjudged, format_hazard};
 use crate::escape;
 use crate::wire::{
@@ -51,8 +51,17 @@ impl<W: Write> SarifCheckWriter<W> {
 
     /// Adds the inputs that the answer about a shader depends on.
     pub fn add_needs(&mut self, file: &str, needs: &[NeededRecord]) {
-        for needed in needs {
-            self.add_result("needs-inputs", &describe_need(needed), &[physical_location(file, None, None)]);
+        for open in open_findings(needs) {
+            let places: Vec<Value> =
+                open.finding.at.iter().map(|place| sarif_location(file, place)).collect();
+            let options: Vec<String> = open.describe_options().collect();
+            let message = format!("{}. {}", open.describe(), options.join("; "));
+            self.add_result("open-finding", &message, &places);
+        }
+        for needed in needs.iter().filter(|needed| needed.finding.is_none()) {
+            let whole_file = || physical_location(file, None, None);
+            let at = needed.at.as_ref().map_or_else(whole_file, |place| sarif_location(file, place));
+            self.add_result("needs-inputs", &describe_need(needed), &[at]);
         }
     }
 
@@ -168,6 +177,7 @@ fn describe_rule(rule: &str) -> (&'static str, &'static str) {
         "uninitialised-read" => ("An uninitialized value is read", "error"),
         "undefined-behaviour" => ("Behaviour that is undefined", "error"),
         "assertion" => ("An assertion about the final contents does not hold", "error"),
+        "open-finding" => ("A finding for some inputs, which are not given", "warning"),
         "needs-inputs" => ("The answer depends on an input that is not given", "note"),
         "hazard" => ("Two commands access the same bytes without order", "error"),
         "possible-hazard" => ("Two commands may access the same bytes without order", "warning"),

@@ -10,8 +10,10 @@ use entry_point::{AnalysisOptions, FindingKind, StopFunction};
 use explanation::{ShaderAnswer, ShaderFinding};
 use model::Model;
 use repair::{EditableSource, FixEdits};
-use results::wire::{ChangeRecord, FindingPlace, FindingRecord, RaceLine};
-use results::write::race::{describe_coverage, describe_need, describe_proof, headline};
+use results::wire::{ChangeRecord, FindingPlace, FindingRecord, NeededRecord, RaceLine};
+use results::write::race::{
+    OpenFinding, describe_coverage, describe_need, describe_proof, headline, open_findings,
+};
 
 use crate::files;
 use crate::shader::smt_solver::InstalledSolver;
@@ -21,10 +23,26 @@ use crate::time_limit::{stop_after, stop_after_first_call};
 pub fn to_page(line: &RaceLine) -> ShaderAnswer {
     let proof = describe_proof(line);
     let covers = describe_coverage(line).map(|words| format!("For {words}."));
-    let needs = line.needs.iter().map(describe_need);
+    let needs = line.needs.iter().filter(|needed| needed.finding.is_none()).map(describe_need);
     let order = line.order_dependent.iter().map(|element| format!("Order-dependent: {element}"));
     let notes = proof.into_iter().chain(covers).chain(line.why.clone()).chain(needs).chain(order).collect();
-    findings_page(format!("{} {}", line.file, line.entry), headline(line), notes, &line.findings, &line.file)
+    let title = format!("{} {}", line.file, line.entry);
+    let mut page = findings_page(title, headline(line), notes, &line.findings, &line.file);
+    page.findings.extend(open_page_findings(&line.needs, &line.file));
+    page
+}
+
+/// Converts the findings that inputs decide to those of an HTML page, with the options to copy.
+pub fn open_page_findings(needs: &[NeededRecord], file: &str) -> Vec<ShaderFinding> {
+    let page_finding = |open: &OpenFinding<'_>| {
+        let options: Vec<String> = open.describe_options().collect();
+        ShaderFinding {
+            heading: format!("{} for some inputs", open.finding.kind),
+            reason: Some(format!("{}.", options.join("; "))),
+            ..page_finding(open.finding, file)
+        }
+    };
+    open_findings(needs).iter().map(page_finding).collect()
 }
 
 /// Converts findings to the data of an HTML page, with the source files that can be read.
@@ -35,6 +53,12 @@ pub fn findings_page(
     findings: &[FindingRecord],
     file: &str,
 ) -> ShaderAnswer {
+    let findings = findings.iter().map(|finding| page_finding(finding, file)).collect();
+    ShaderAnswer { title, verdict, notes, findings }
+}
+
+/// Converts a finding to that of an HTML page.
+fn page_finding(finding: &FindingRecord, file: &str) -> ShaderFinding {
     let source = |place: &FindingPlace| {
         let file = place.file.clone().unwrap_or_else(|| file.to_owned());
         let text = files::read_text(file.as_ref(), files::MAX_SHADER_BYTES).ok();
@@ -42,14 +66,14 @@ pub fn findings_page(
     };
     let race_kinds =
         [FindingKind::Race, FindingKind::Lockstep, FindingKind::UnpublishedRead].map(FindingKind::name);
-    let finding = |finding: &FindingRecord| ShaderFinding {
+    ShaderFinding {
+        heading: finding.kind.clone(),
         is_race: race_kinds.contains(&finding.kind.as_str()),
         sources: finding.at.iter().map(source).collect(),
         reason: None,
         diff: fix_diff(finding.changes()),
         record: finding.clone(),
-    };
-    ShaderAnswer { title, verdict, notes, findings: findings.iter().map(finding).collect() }
+    }
 }
 
 /// Returns a fix as a unified diff, if all of its changes are edits of one file that can be read.

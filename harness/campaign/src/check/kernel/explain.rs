@@ -10,7 +10,9 @@ use model::Budget;
 use repair::MissingSync;
 use results::wire::{ChangeRecord, FindingRecord, RaceVerdict};
 use results::write::change::describe_placed_change;
-use results::write::race::{describe_need, format_finding, format_head, format_lints, format_places};
+use results::write::race::{
+    describe_need, format_finding, format_head, format_lints, format_needs, format_places,
+};
 use symbolic::{ModelQuery, RaceSpot};
 
 use super::LiftedEntryPoint;
@@ -84,7 +86,7 @@ fn explain_races(
     };
     let mut page = to_page(&line);
     let reasons = explain_pairs(entry, &options, &pairs, time).into_iter().chain(std::iter::repeat(None));
-    let mut text = format_head(&line);
+    let mut text = format_head(&line) + &format_needs(&line.needs);
     for ((record, found), reason) in line.findings.iter().zip(&mut page.findings).zip(reasons) {
         text += &format_finding(line.verdict, record);
         if record.kind == FindingKind::Race.name() {

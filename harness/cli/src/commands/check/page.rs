@@ -1,6 +1,6 @@
 //! `check --format html`: a page with the answers for shaders next to their source.
 
-use campaign::shader::race::findings_page;
+use campaign::shader::race::{findings_page, open_page_findings};
 use campaign::shader::source::member_names;
 use explanation::ShaderAnswer;
 use results::wire::{CheckLine, RaceWord};
@@ -63,5 +63,8 @@ fn shader_answer(line: &CheckLine, notes: Vec<String>) -> ShaderAnswer {
         format!("{} {holds}", query.text)
     });
     let notes = holds.chain(notes).collect();
-    findings_page(format!("{} {}", line.file, line.name), verdict.to_owned(), notes, findings, &line.file)
+    let title = format!("{} {}", line.file, line.name);
+    let mut page = findings_page(title, verdict.to_owned(), notes, findings, &line.file);
+    page.findings.extend(open_page_findings(&line.needs, &line.file));
+    page
 }

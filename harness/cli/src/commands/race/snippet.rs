@@ -8,7 +8,9 @@ use miette::{
 };
 use results::wire::{FindingRecord, RaceLine, RaceVerdict};
 use results::write::change::describe_placed_change;
-use results::write::race::{format_finding, format_head, format_lints};
+use results::write::race::{
+    format_finding, format_head, format_lints, format_needs, format_open_finding, open_findings,
+};
 
 /// Columns of a frame on an unknown terminal.
 const DEFAULT_WIDTH: usize = 100;
@@ -26,11 +28,29 @@ pub struct SnippetStyle {
 pub fn format_with_snippets(line: &RaceLine, style: SnippetStyle) -> String {
     let width = style.width.map_or(DEFAULT_WIDTH, usize::from);
     let mut text = wrap_lines(&(format_head(line) + &format_lints(line)), width);
+    let others = line.needs.iter().filter(|needed| needed.finding.is_none()).cloned();
+    text += &wrap_lines(&format_needs(&others.collect::<Vec<_>>()), width);
+    for open in open_findings(&line.needs) {
+        let options: Vec<String> = open.describe_options().collect();
+        let words = FrameWords {
+            message: open.describe(),
+            help: Some(options.join("\n")),
+            severity: Severity::Warning,
+        };
+        text += &frame(open.finding, &words, style)
+            .unwrap_or_else(|| wrap_lines(&format_open_finding(&open), width));
+    }
+    let is_clean = line.verdict == RaceVerdict::Clean;
     for finding in &line.findings {
-        match frame(line, finding, style) {
-            Some(frame) => text += &frame,
-            None => text += &wrap_lines(&format_finding(line.verdict, finding), width),
-        }
+        let lead = if is_clean { "workaround" } else { "fix" };
+        let fixes = finding.changes().iter().map(describe_placed_change).collect::<Vec<_>>().join("\nand ");
+        let words = FrameWords {
+            message: finding.message.clone(),
+            help: (!fixes.is_empty()).then(|| format!("{lead}: {fixes}")),
+            severity: if is_clean { Severity::Warning } else { Severity::Error },
+        };
+        text += &frame(finding, &words, style)
+            .unwrap_or_else(|| wrap_lines(&format_finding(line.verdict, finding), width));
     }
     let has_fix = line.findings.iter().any(|finding| !finding.changes().is_empty());
     if !line.findings.is_empty() {
@@ -54,28 +74,22 @@ fn wrap_lines(text: &str, width: usize) -> String {
     text.lines().map(wrap).collect()
 }
 
-/// Draws a finding; `None` if its source cannot be read.
-fn frame(line: &RaceLine, finding: &FindingRecord, style: SnippetStyle) -> Option<String> {
-    let file = finding.at.first()?.file.clone()?;
-    let source = files::read_text(file.as_ref(), files::MAX_SHADER_BYTES).ok()?;
-    let mut labels: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-    for place in finding.at.iter().filter(|place| place.file.as_deref() == Some(file.as_str())) {
-        let access = place.access.as_deref().unwrap_or("here");
-        let invocation = place.invocation.as_ref().map(|id| format!(" by {id}")).unwrap_or_default();
-        labels.entry(place.line?).or_default().push(format!("{access}{invocation}"));
+/// The words of a frame.
+struct FrameWords {
+    message: String,
+    help: Option<String>,
+    severity: Severity,
+}
+
+/// Draws a finding, a frame for each file of its places; `None` if a source cannot be read.
+fn frame(finding: &FindingRecord, words: &FrameWords, style: SnippetStyle) -> Option<String> {
+    let mut files: Vec<&str> = Vec::new();
+    for place in &finding.at {
+        let file = place.file.as_deref()?;
+        if !files.contains(&file) {
+            files.push(file);
+        }
     }
-    let spans = labels.into_iter().map(|(number, words)| {
-        let (start, length) = statement_of(&source, number)?;
-        Some(LabeledSpan::new(Some(words.join("\n")), start, length))
-    });
-    let spans: Vec<LabeledSpan> = spans.collect::<Option<_>>()?;
-    let lead = if line.verdict == RaceVerdict::Clean { "workaround" } else { "fix" };
-    let fixes = finding.changes().iter().map(describe_placed_change).collect::<Vec<_>>().join("\nand ");
-    let mut diagnostic =
-        MietteDiagnostic::new(finding.message.clone()).with_code(&finding.kind).with_labels(spans);
-    diagnostic.severity =
-        Some(if line.verdict == RaceVerdict::Clean { Severity::Warning } else { Severity::Error });
-    diagnostic.help = (!fixes.is_empty()).then(|| format!("{lead}: {fixes}"));
     let theme = if style.has_colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let handler = GraphicalReportHandler::new_themed(theme)
         .with_width(style.width.map_or(DEFAULT_WIDTH, usize::from))
@@ -83,9 +97,37 @@ fn frame(line: &RaceLine, finding: &FindingRecord, style: SnippetStyle) -> Optio
         .with_links(false)
         .with_word_separator(textwrap::WordSeparator::AsciiSpace)
         .with_word_splitter(textwrap::WordSplitter::NoHyphenation);
+    let last = files.len().checked_sub(1)?;
     let mut text = String::new();
-    let report = Report::new(diagnostic).with_source_code(NamedSource::new(file, source));
-    handler.render_report(&mut text, report.as_ref()).ok().map(|()| text)
+    for (number, file) in files.into_iter().enumerate() {
+        let source = files::read_text(file.as_ref(), files::MAX_SHADER_BYTES).ok()?;
+        let spans = labelled_spans(finding, file, &source)?;
+        let mut diagnostic = match number {
+            0 => MietteDiagnostic::new(words.message.clone()).with_code(&finding.kind),
+            _ => MietteDiagnostic::new(format!("the other place of this {}", finding.kind)),
+        };
+        diagnostic.labels = Some(spans);
+        diagnostic.severity = Some(if number == 0 { words.severity } else { Severity::Advice });
+        diagnostic.help = words.help.clone().filter(|_| number == last);
+        let report = Report::new(diagnostic).with_source_code(NamedSource::new(file, source));
+        handler.render_report(&mut text, report.as_ref()).ok()?;
+    }
+    Some(text)
+}
+
+/// Labels the lines of a file that a finding has places in; `None` if a line is unknown.
+fn labelled_spans(finding: &FindingRecord, file: &str, source: &str) -> Option<Vec<LabeledSpan>> {
+    let mut labels: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for place in finding.at.iter().filter(|place| place.file.as_deref() == Some(file)) {
+        let access = place.access.as_deref().unwrap_or("here");
+        let invocation = place.invocation.as_ref().map(|id| format!(" by {id}")).unwrap_or_default();
+        labels.entry(place.line?).or_default().push(format!("{access}{invocation}"));
+    }
+    let spans = labels.into_iter().map(|(number, words)| {
+        let (start, length) = statement_of(source, number)?;
+        Some(LabeledSpan::new(Some(words.join("\n")), start, length))
+    });
+    spans.collect()
 }
 
 /// Returns the offset and length in bytes of a line's text, without indentation, comment and line end.
