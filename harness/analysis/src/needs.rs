@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use spirv_reader::{ArgumentPlace, CodePlace, SpirvModule};
 
 use entry_point::assumed::constant_name;
-use entry_point::input_place::{AssumedInput, InputPlace};
+use entry_point::input_place::{AssumedInput, InputPlace, constant_option_place};
 use entry_point::{AnalysisOptions, FindingCause};
 use walk::{Blocked, GridFinding, NeededInput, line_ranges};
 
@@ -27,7 +27,7 @@ pub(crate) fn needed_inputs(
     let needed = |input: &AssumedInput, lines: &BTreeSet<CodePlace>| NeededInput {
         name: input.name.clone(),
         value: input.describe_value(options),
-        option: input.example_option(),
+        option: input.example_option(&options.assumed),
         lines: line_ranges(module, lines).unwrap_or_default(),
         place: lines.first().copied(),
         finding: None,
@@ -69,6 +69,7 @@ fn merge_components(all: Vec<NeededInput>) -> Vec<NeededInput> {
                 if known.name != needed.name && known.value != needed.value {
                     "several values".clone_into(&mut known.value);
                 }
+                known.option = known.option.replace(&format!(" {}=", known.name), &format!(" {whole}="));
                 known.name = whole;
             }
             None => merged.push(needed),
@@ -112,7 +113,7 @@ pub(crate) fn chosen_constants(
         _ => found.clone(),
     });
     let needed = |(id, value): (&u32, &u64)| {
-        let option = format!("--spec {id}=VALUE");
+        let option = format!("--spec {}=VALUE", constant_option_place(*id, &chosen.assumed));
         let needed = NeededInput::for_finding(constant_name(module, *id), value.to_string(), option);
         NeededInput { finding: found.clone().map(Box::new), ..needed }
     };
@@ -148,14 +149,22 @@ pub(crate) fn describe_launch(given: &AnalysisOptions, chosen: &AnalysisOptions)
         all.push(format!("--subgroup-size {size}"));
     }
     let samplers = chosen.samplers.keys().filter(|at| !given.samplers.contains_key(at));
-    all.extend(samplers.map(|(set, binding)| format!("--sampler {set}.{binding}=linear")));
+    all.extend(samplers.map(|at| {
+        let image = chosen.assumed.iter().find(|input| input.place == InputPlace::Image(*at));
+        let place =
+            image.map_or_else(|| format!("{}.{}", at.0, at.1), |image| image.option_place(&chosen.assumed));
+        format!("--sampler {place}=linear")
+    }));
     let mut constants: Vec<(&u32, &u64)> = chosen
         .specialization
         .iter()
         .filter(|(id, value)| given.specialization.get(id) != Some(value))
         .collect();
     constants.sort_unstable();
-    all.extend(constants.iter().map(|(id, value)| format!("--spec {id}={value}")));
+    let constant = |(id, value): &(&u32, &u64)| {
+        format!("--spec {}={value}", constant_option_place(**id, &chosen.assumed))
+    };
+    all.extend(constants.iter().map(constant));
     all
 }
 

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use entry_point::input_place::constant_option_place;
 use entry_point::{AnalysisOptions, DeadlinePredicate, FindingKind};
 use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, SmtSolver, Unproved, UnprovedReason};
 use spirv_reader::{ArgumentPlace, SpirvModule};
@@ -188,7 +189,7 @@ fn inputs_of(given: &AnalysisOptions, counterexample: &RacyInputs) -> Option<(An
     }
     for (number, value) in &counterexample.specialization {
         options.specialization.insert(*number, *value);
-        inputs.push(format!("--spec {number}={value}"));
+        inputs.push(format!("--spec {}={value}", constant_option_place(*number, &given.assumed)));
     }
     for input in &counterexample.inputs {
         let bytes = &input.bytes;

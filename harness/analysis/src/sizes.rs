@@ -98,7 +98,7 @@ pub(crate) fn needed_sizes(options: &AnalysisOptions, exceeded: &[ExceededSize])
         let (value, option) = match (place, target) {
             (Some(place), _) => {
                 let input = AssumedInput { place, name: one.name.clone(), kind: InputKind::Other };
-                (input.describe_value(options), input.example_option())
+                (input.describe_value(options), input.example_option(&options.assumed))
             }
             (None, Some(target)) => {
                 let option = format!("--bind {}={} --buffer {1}=zeros:BYTES", target.at, target.name);

@@ -108,7 +108,10 @@ impl AssumedInput {
     }
 
     /// Returns the option that supplies the input, with a value as an example.
-    pub fn example_option(&self) -> String {
+    ///
+    /// The option has the name of the input, unless another one among `all` has the same.
+    pub fn example_option(&self, all: &[AssumedInput]) -> String {
+        let place = || self.option_place(all);
         match &self.place {
             InputPlace::Push(offset, _) if self.kind == InputKind::Address => {
                 format!("--bind push@{offset}={}", last_segment(&self.name))
@@ -116,20 +119,16 @@ impl AssumedInput {
             InputPlace::Scalar((set, binding), offset, _) if self.kind == InputKind::Address => {
                 format!("--bind {set}.{binding}@{offset}={}", last_segment(&self.name))
             }
-            InputPlace::Push(offset, _) => format!("--push {offset}=VALUE"),
-            InputPlace::Scalar(..) if self.name.starts_with(|first: char| first.is_alphabetic()) => {
-                format!("--buffer {}=VALUE", self.name)
+            InputPlace::Push(..) => format!("--push {}=VALUE", place()),
+            InputPlace::Scalar(..) if self.has_option_name(all) => format!("--buffer {}=VALUE", self.name),
+            InputPlace::Scalar(..) | InputPlace::Contents(_) => format!("--buffer {}=FILE", place()),
+            InputPlace::Length(_) => format!("--buffer {}=zeros:BYTES", place()),
+            InputPlace::Image(_) => format!("--image {}=WIDTHxHEIGHT", place()),
+            InputPlace::Constant(_) | InputPlace::Launch(LaunchPart::LocalSize(..)) => {
+                format!("--spec {}=VALUE", place())
             }
-            InputPlace::Scalar((set, binding), ..) | InputPlace::Contents((set, binding)) => {
-                format!("--buffer {set}.{binding}=FILE")
-            }
-            InputPlace::Length((set, binding)) => format!("--buffer {set}.{binding}=zeros:BYTES"),
-            InputPlace::Image((set, binding)) => format!("--image {set}.{binding}=WIDTHxHEIGHT"),
-            InputPlace::Constant(id) | InputPlace::Launch(LaunchPart::LocalSize(id, _)) => {
-                format!("--spec {id}=VALUE")
-            }
-            InputPlace::Launch(LaunchPart::Workgroups(_) | LaunchPart::Invocations(_)) => {
-                "--grid X,Y,Z".to_owned()
+            InputPlace::Launch(LaunchPart::Workgroups(axis) | LaunchPart::Invocations(axis)) => {
+                format!("--grid {}", ["2", "1,2", "1,1,2"].get(*axis).unwrap_or(&"2"))
             }
             InputPlace::Override(OverrideValue { role: OverrideRole::Definition, .. }) => {
                 format!("-D {}", self.name.split(' ').next().unwrap_or_default())
@@ -138,6 +137,50 @@ impl AssumedInput {
             InputPlace::RayQueries => "--rays hit".to_owned(),
         }
     }
+
+    /// Returns the name of the input as options take it, or its number.
+    pub fn option_place(&self, all: &[AssumedInput]) -> String {
+        match self.place {
+            _ if self.has_option_name(all) => self.name.clone(),
+            InputPlace::Push(number, _) => number.to_string(),
+            InputPlace::Constant(number) | InputPlace::Launch(LaunchPart::LocalSize(number, _)) => {
+                number.to_string()
+            }
+            _ => self.resource().map_or_else(String::new, |(set, binding)| format!("{set}.{binding}")),
+        }
+    }
+
+    /// Returns true if options can have the name: a path of identifiers, and of no other resource among `all`.
+    fn has_option_name(&self, all: &[AssumedInput]) -> bool {
+        let is_part = |at: char| at.is_ascii_alphanumeric() || "_.[]".contains(at);
+        let is_other = |other: &AssumedInput| {
+            let is_same_kind = std::mem::discriminant(&other.place) == std::mem::discriminant(&self.place);
+            other.name == self.name
+                && other.place != self.place
+                && (is_same_kind || other.resource() != self.resource())
+        };
+        self.name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+            && self.name.chars().all(is_part)
+            && !(self.resource().is_none() && self.name.starts_with("spec["))
+            && !all.iter().any(is_other)
+    }
+
+    /// Returns set and binding of a part of a resource.
+    fn resource(&self) -> Option<SetBinding> {
+        match self.place {
+            InputPlace::Scalar(at, ..)
+            | InputPlace::Contents(at)
+            | InputPlace::Length(at)
+            | InputPlace::Image(at) => Some(at),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the name of a specialization constant as options take it, or its number.
+pub fn constant_option_place(number: u32, assumed: &[AssumedInput]) -> String {
+    let known = assumed.iter().find(|input| input.place == InputPlace::Constant(number));
+    known.map_or_else(|| number.to_string(), |input| input.option_place(assumed))
 }
 
 fn last_segment(name: &str) -> &str {

@@ -89,7 +89,7 @@ pub(super) fn needed_launch<'l>(
     let needed = parts.into_iter().map(|(part, lines)| NeededInput {
         name: part.name.clone(),
         value: part.describe_value(options),
-        option: part.example_option(),
+        option: part.example_option(&options.assumed),
         lines: line_ranges(module, &lines).unwrap_or_default(),
         place: lines.first().copied(),
         finding: None,
