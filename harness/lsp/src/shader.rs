@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use editor::{Correction, NewFile, Severity, TextProblem, offset_at};
 use repair::{CodeEdit, FixEdits, fix_edits};
-use results::wire::{ChangeRecord, FindingPlace, FindingRecord, NeededRecord, RaceProof, RejectedLine};
+use results::wire::{
+    ChangeRecord, FindingPlace, FindingRecord, NeededRecord, RaceCoverage, RaceProof, RejectedLine,
+};
 use results::write::change::describe_change;
-use results::write::race::describe_need;
+use results::write::race::{describe_need, open_findings, pattern_hint};
 use serde::Deserialize;
 use shader_source::scan::line_range;
 
@@ -54,6 +56,8 @@ struct EditorAnswer {
     needs: Vec<NeededRecord>,
     #[serde(default)]
     proof: Option<RaceProof>,
+    #[serde(default)]
+    coverage: RaceCoverage,
 }
 
 /// A shader to analyse.
@@ -171,7 +175,13 @@ impl ShaderJob<'_> {
                 }
             };
             let before = problems.len();
-            problems.extend(answer.findings.iter().map(|finding| finding_problem(finding, &name, self.text)));
+            problems.extend(answer.findings.iter().map(|finding| {
+                let mut problem = finding_problem(finding, &name, self.text);
+                problem
+                    .message
+                    .extend(pattern_hint(finding, &answer.coverage).map(|hint| format!("\n{hint}")));
+                problem
+            }));
             problems.extend(needs_problems(&answer.needs, &name, self.text));
             let severity = match answer.verdict.as_str() {
                 "refused" => Severity::Error,
@@ -228,34 +238,20 @@ fn refusal_problem(rejected: &RejectedLine, name: &str, text: &str, severity: Se
 /// Converts the inputs that an answer needs to problems: one for each finding, and one for each input that keeps lines
 /// from being reached.
 fn needs_problems(needs: &[NeededRecord], name: &str, text: &str) -> Vec<TextProblem> {
-    let mut problems: Vec<(Option<&FindingRecord>, TextProblem)> = Vec::new();
-    for needed in needs {
-        let supply = format!(
-            "`{}` is not given; assumed {}: supply it with {}",
-            needed.name, needed.value, needed.option
-        );
-        let known =
-            problems.iter_mut().find(|(finding, _)| finding.is_some() && *finding == needed.finding.as_ref());
-        if let Some((_, problem)) = known {
-            problem.message += &format!("\n{supply}");
-            continue;
-        }
-        let problem = match &needed.finding {
-            Some(finding) => {
-                let problem = finding_problem(finding, name, text);
-                let message = format!("{} for some inputs: {}\n{supply}", finding.kind, problem.message);
-                TextProblem { severity: Severity::Warning, message, ..problem }
-            }
-            None => {
-                let is_here = |place: &&FindingPlace| is_this_document(name, &place.file);
-                let line = needed.at.as_ref().filter(is_here).and_then(|place| place.line).unwrap_or(1);
-                let range = line_range(text, line as usize);
-                TextProblem::new(range, Severity::Information, NEEDS_INPUTS, describe_need(needed))
-            }
-        };
-        problems.push((needed.finding.as_ref(), TextProblem { code: NEEDS_INPUTS.to_owned(), ..problem }));
-    }
-    problems.into_iter().map(|(_, problem)| problem).collect()
+    let open = open_findings(needs).into_iter().map(|open| {
+        let problem = finding_problem(open.finding, name, text);
+        let options: Vec<String> = open.describe_options().collect();
+        let message =
+            format!("{} for some inputs: {}\n{}", open.finding.kind, problem.message, options.join("\n"));
+        TextProblem { severity: Severity::Warning, code: NEEDS_INPUTS.to_owned(), message, ..problem }
+    });
+    let others = needs.iter().filter(|needed| needed.finding.is_none()).map(|needed| {
+        let is_here = |place: &&FindingPlace| is_this_document(name, &place.file);
+        let line = needed.at.as_ref().filter(is_here).and_then(|place| place.line).unwrap_or(1);
+        let range = line_range(text, line as usize);
+        TextProblem::new(range, Severity::Information, NEEDS_INPUTS, describe_need(needed))
+    });
+    open.chain(others).collect()
 }
 
 /// Returns true if a place is in the document of this name.
@@ -286,8 +282,11 @@ fn finding_problem(finding: &FindingRecord, name: &str, text: &str) -> TextProbl
     });
     let related = related.collect();
     for change in finding.changes() {
-        message =
-            format!("{message}\nFix: line {}: {}", change.line.unwrap_or(1), describe_change(&change.change));
+        let place = match &change.file {
+            Some(file) if !is_this_document(&change.file) => format!("{file}:{}", change.line.unwrap_or(1)),
+            _ => format!("line {}", change.line.unwrap_or(1)),
+        };
+        message = format!("{message}\nFix: {place}: {}", describe_change(&change.change));
     }
     let corrections = fix_correction(finding.changes(), is_this_document, text).into_iter().collect();
     TextProblem { related, corrections, ..TextProblem::new(range, severity, &finding.kind, message) }
@@ -339,7 +338,7 @@ mod tests {
                 "change":{"parts":[{"file":"lib.glsl","line":9,"kind":"insert","code":"barrier();","side":"before","anchor":"line"}]}}"#,
         );
         assert_eq!(problem.range, 0..13);
-        assert!(problem.message.starts_with("lib.glsl:9: m"), "{}", problem.message);
+        assert!(problem.message.starts_with("lib.glsl:9: m\nFix: lib.glsl:9: "), "{}", problem.message);
         assert_eq!((problem.severity, problem.corrections.len()), (Severity::Warning, 0));
     }
 

@@ -2,7 +2,7 @@
 
 use super::change::describe_placed_change;
 use crate::wire::{
-    CoverageLimit, CoveredGrid, CoveredSchedules, FindingPlace, FindingRecord, NeededRecord,
+    CoverageLimit, CoveredGrid, CoveredSchedules, FindingPlace, FindingRecord, NeededRecord, RaceCoverage,
     RaceLine, RaceVerdict, ScheduleReason,
 };
 
@@ -99,6 +99,31 @@ pub fn format_finding(verdict: RaceVerdict, finding: &FindingRecord) -> String {
         text += &format!("    {lead} {}\n", describe_placed_change(change));
     }
     text
+}
+
+/// Names right code for a race without a fix, by the form of the race; `None` for other findings.
+///
+/// Invocations communicate by atomics if the order of these changes what is executed.
+pub fn pattern_hint(finding: &FindingRecord, coverage: &RaceCoverage) -> Option<String> {
+    if finding.kind != "race" || !finding.changes().is_empty() {
+        return None;
+    }
+    let [one, other] = &finding.at[..] else { return None };
+    let is_write = |place: &FindingPlace| place.access.as_deref() == Some("write");
+    let communicates = coverage.schedules.as_ref().is_some_and(|schedules| schedules.explored > 1);
+    let advice = match (is_write(one) && is_write(other), one.line == other.line, communicates) {
+        (true, ..) => {
+            "for several writers of one element, `vk-litmus patterns` has histogram, hash-insert and once"
+        }
+        (_, true, _) => {
+            "for an element that many invocations change, `vk-litmus patterns` has histogram and tree-reduction"
+        }
+        (.., true) => {
+            "for invocations that communicate, `vk-litmus patterns` has decoupled-look-back, last-block and publish-flag"
+        }
+        (.., false) => "write to a second buffer or image, or in a second dispatch, instead of in place",
+    };
+    Some(format!("no fix found: {advice}"))
 }
 
 /// Formats the findings of lint rules.

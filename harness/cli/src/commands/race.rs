@@ -13,10 +13,11 @@ use campaign::compilers::kernels::numbered_path;
 use campaign::parallel::process_in_order_on;
 use campaign::shader::device_contents::ContentsDevice;
 use campaign::shader::race::{FixDiffs, to_page};
-use results::wire::{FindingRecord, RaceLine, RaceVerdict};
+use results::wire::{RaceLine, RaceVerdict};
 use results::write::json::JsonLinesWriter;
 use results::write::junit::JunitAnswerWriter;
-use results::write::{race::format_race, sarif};
+use results::write::race::{format_race, pattern_hint};
+use results::write::sarif;
 use vk_litmus::{
     CompileOptions, Error, ErrorKind, RaceAnswer, RaceDetector, ShaderInputs, ShaderModule, program,
 };
@@ -163,19 +164,12 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
     output.finish()
 }
 
-/// Names the patterns of invocations that communicate, if there is a race of such without a fix; else empty.
-///
-/// Invocations communicate by atomics if the order of these changes what is executed.
-fn pattern_hint(line: &RaceLine) -> &'static str {
-    let is_unfixed = |finding: &FindingRecord| finding.kind == "race" && finding.changes().is_empty();
-    let is_ordered = line.coverage.schedules.as_ref().is_some_and(|schedules| schedules.explored > 1);
-    match is_ordered && line.findings.iter().any(is_unfixed) {
-        true => {
-            "  no fix found; right code of invocations that communicate: `vk-litmus patterns`, such as \
-             decoupled-look-back, hash-insert and publish-atomics\n"
-        }
-        false => "",
-    }
+/// Names the patterns that replace racing code, for the first race of each form without a fix.
+fn pattern_hints(line: &RaceLine) -> String {
+    let mut hints: Vec<String> =
+        line.findings.iter().filter_map(|finding| pattern_hint(finding, &line.coverage)).collect();
+    hints.dedup();
+    hints.into_iter().map(|hint| format!("  {hint}\n")).collect()
 }
 
 /// Compiles a file and analyses its entry points.
@@ -337,7 +331,7 @@ impl AnswerWriter<'_> {
                     Some(style) => format_with_snippets(line, style),
                     None => format_race(line),
                 };
-                self.out.print(&(text + pattern_hint(line)))?;
+                self.out.print(&(text + &pattern_hints(line)))?;
                 let is_shown = |number: &u32| *number as usize <= line.findings.len();
                 if let Some(number) = self.arguments.step.filter(is_shown) {
                     step::show_trace(line, number, &mut self.out)?;
