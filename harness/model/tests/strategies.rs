@@ -14,7 +14,6 @@ use model::internals::{ExplorationStrategy, predict_with_strategy};
 use model::naive;
 
 use crate::common as random;
-use crate::common::waiting::table;
 use crate::oracle::{UNLIMITED, assert_agreement, check_cases, outcomes_where, shipped};
 
 /// The search path by path.
@@ -150,6 +149,15 @@ fn a_dependency_cycle_with_any_value() {
         assert_eq!((fast.can_meet_condition, allowed), (Some(false), slow.allowed), "{text}");
         assert!(!slow.thin_air.is_empty(), "{text}");
     }
+}
+
+/// Formats the rows of a program from columns of instructions separated by `;`.
+fn table(columns: &[String], workgroup: impl Fn(usize) -> usize) -> String {
+    let column = |(id, column): (usize, &String)| {
+        let lines = column.split(';').map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned);
+        std::iter::once(format!("P{id}@sg 0, wg {}, qf 0", workgroup(id))).chain(lines).collect()
+    };
+    witness::generate::render_rows(&columns.iter().enumerate().map(column).collect::<Vec<_>>())
 }
 
 /// Symmetric threads that increment a counter and branch on the value read; optionally one more thread that

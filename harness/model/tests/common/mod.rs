@@ -9,8 +9,18 @@ use litmus::{
     SyncPoint, SystemOperation, SystemSync, Term, Test, Thread, ThreadId, ThreadPlace,
 };
 use proptest::prelude::*;
+use witness::generate::grammar::Grammar;
 
-pub mod waiting;
+/// Random programs by a rule of `programs.grammar`.
+pub fn programs(rule: &'static str) -> impl Strategy<Value = Test> {
+    texts(rule).prop_map(|text| litmus::parse(&text, "random").unwrap_or_else(|e| panic!("{text}{e:?}")))
+}
+
+/// Random texts by a rule of `programs.grammar`.
+pub fn texts(rule: &'static str) -> impl Strategy<Value = String> {
+    let choices = proptest::collection::vec(any::<u16>(), 60);
+    choices.prop_map(move |choices| Grammar::new(include_str!("programs.grammar")).derive(rule, &choices))
+}
 
 /// Scopes, with enough narrow ones.
 fn scope() -> impl Strategy<Value = Scope> {
