@@ -320,8 +320,8 @@ fn difference(run: &FaultRun, number: usize, folder: &Path) -> Option<String> {
 fn instances_of(test: &str) -> &'static str {
     match test {
         _ if test.ends_with(".spvasm") => "2000",
-        _ if test.starts_with("ssw/") => "20000",
-        _ if test.ends_with("@fragment") || test.starts_with("host/") => "200000",
+        _ if ["ssw/", "host/", "families/"].iter().any(|kind| test.starts_with(kind)) => "20000",
+        _ if test.ends_with("@fragment") => "200000",
         _ => "2000000",
     }
 }
