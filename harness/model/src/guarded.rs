@@ -145,6 +145,9 @@ pub(crate) fn decide_in_turns(
         let encoded = encode(&encoding_tracker)?;
         tracker.spend(encoding_tracker.spent_steps() / SOLVER_STEPS_PER_STEP);
         let Some(encoded) = encoded else {
+            if tracker.is_exhausted() {
+                break;
+            }
             // The search gives the reason if it cannot decide the test either.
             let mut found = search(tracker)?;
             found.add_definite(&partial);

@@ -25,7 +25,7 @@
 
 use litmus::{AccessKind, Comparison, Dialect, LocationId, Observable, Test, ThreadId, Value};
 
-use super::{PartialPath, StepKind, ThreadStep, enumerate_complete_paths};
+use super::{PartialPath, StepKind, enumerate_complete_paths};
 use crate::conflict::may_race;
 use crate::liveness::{live_registers, strongly_live_registers};
 use crate::storage_values::{is_always_whole, stored_values};
@@ -77,6 +77,7 @@ impl LoopFacts {
             test.dialect != Dialect::Hsa && !test.has_undefined_locations() && test.system_sync.is_empty();
         let thread_index = usize::from(thread.0);
         let storages = || (0..test.locations.len()).map(|index| LocationId(index as u16));
+        let mut reads = StorageReads { test, unroll, of_threads: vec![None; test.threads.len()] };
         let observables = test.observables();
         let is_observed = |storage| {
             let is_final = |observable: &Observable| matches!(observable, Observable::Location(name, _) if test.storage_of(*name) == storage);
@@ -95,11 +96,7 @@ impl LoopFacts {
             stored: storages().map(|storage| stored_values(test, storage)).collect(),
             store_readers: storages()
                 .map(|storage| {
-                    if is_plain {
-                        count_store_readers(test, thread, storage, unroll, reductions)
-                    } else {
-                        None
-                    }
+                    if is_plain { count_store_readers(&mut reads, thread, storage, reductions) } else { None }
                 })
                 .collect(),
             is_observed: storages().map(is_observed).collect(),
@@ -120,14 +117,43 @@ impl LoopFacts {
 /// Stores that more reads of other threads may read from are not left out: the paths would become too many.
 const MAX_STORE_READERS: usize = 4;
 
+/// The most reads of each thread from each storage, computed once per thread.
+struct StorageReads<'t> {
+    test: &'t Test,
+    unroll: u32,
+    /// `None` if not yet computed; then `None` if the loop bound cuts off a path.
+    of_threads: Vec<Option<Option<Vec<usize>>>>,
+}
+
+impl StorageReads<'_> {
+    fn of(&mut self, thread: usize, storage: LocationId) -> Option<usize> {
+        let StorageReads { test, unroll, of_threads } = self;
+        let most = of_threads.get_mut(thread)?.get_or_insert_with(|| {
+            let paths = enumerate_complete_paths(test, ThreadId(thread as u16), *unroll)?;
+            let mut most = vec![0; if paths.is_empty() { 0 } else { test.locations.len() }];
+            for path in paths {
+                let mut reads = vec![0; most.len()];
+                for step in &path.steps {
+                    if let StepKind::Read(memory) = &step.kind {
+                        reads[usize::from(memory.extent.storage.0)] += 1;
+                    }
+                }
+                most.iter_mut().zip(reads).for_each(|(most, reads)| *most = reads.max(*most));
+            }
+            Some(most)
+        });
+        most.as_ref()?.get(usize::from(storage.0)).copied()
+    }
+}
+
 /// Returns the number of reads of other threads from a storage; `None` if its stores may not be left out.
 fn count_store_readers(
-    test: &Test,
+    reads: &mut StorageReads<'_>,
     thread: ThreadId,
     storage: LocationId,
-    unroll: u32,
     reductions: LoopReductions,
 ) -> Option<usize> {
+    let test = reads.test;
     if reductions == LoopReductions::AnyModel || !is_always_whole(test, storage) {
         return None;
     }
@@ -150,13 +176,7 @@ fn count_store_readers(
     if reductions == LoopReductions::UnreadStores || readers.contains(&usize::from(thread.0)) {
         return None;
     }
-    let reads =
-        |step: &&ThreadStep| matches!(&step.kind, StepKind::Read(memory) if memory.extent.storage == storage);
-    let count = |reader: usize| {
-        let paths = enumerate_complete_paths(test, ThreadId(reader as u16), unroll)?;
-        paths.iter().map(|path| path.steps.iter().filter(reads).count()).max()
-    };
-    let reads: Option<usize> = readers.into_iter().map(count).sum();
+    let reads: Option<usize> = readers.into_iter().map(|reader| reads.of(reader, storage)).sum();
     reads.filter(|reads| *reads <= MAX_STORE_READERS)
 }
 
