@@ -250,7 +250,7 @@ fn attempt<'m>(
     report.is_cut_off |= prover.steps == 0 || prover.summary.is_stopped();
     report.grid = prover.grid;
     report.assumptions = assumptions(&prover);
-    report.assumptions.extend(unbounded.iter().map(|name| format!("indices of `{name}` are in bounds")));
+    report.conditions.extend(unbounded.iter().map(|name| format!("indices of `{name}` are in bounds")));
     Ok(())
 }
 

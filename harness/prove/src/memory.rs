@@ -22,6 +22,8 @@ use crate::value::{Descriptor, Pointer, Value};
 
 /// Upper bound on the separate ranges of an access to a composite.
 const MAX_RANGES: usize = 64;
+/// Upper bound on what an addition to a counter adds: with more, a counter soon wraps.
+const MAX_TICKET_STEP: u64 = 1 << 16;
 /// Upper bound on the elements of a local array among which a store with an unknown index selects.
 const MAX_SELECTED: usize = 64;
 /// Upper bound on the nested selections of a value that are searched for unwritten contents.
@@ -644,7 +646,8 @@ impl Executor<'_> {
             _ => None,
         };
         let result = if access.kind.reads() { self.arbitrary_value(ty)? } else { Value::Opaque };
-        let step = step.and_then(|step| u64::try_from(step).ok()).filter(|step| *step > 0);
+        let step = step.and_then(|step| u64::try_from(step).ok());
+        let step = step.filter(|step| (1..=MAX_TICKET_STEP).contains(step));
         let ticket = result.scalar().zip(step).map(|(result, step)| Ticket { result, step });
         let values = access.kind.value().map_or_else(Vec::new, |value| self.value(value).terms());
         let access = self.new_access(&descriptor, location, access.kind.writes(), values)?;

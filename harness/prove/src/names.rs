@@ -151,8 +151,12 @@ pub(crate) fn wrap_text(summary: &Summary<'_>, id: TermId) -> String {
         };
         is_unsigned &= !has_difference && !is_signed(summary, part);
     });
+    let width = match terms.term(id).width {
+        32 => String::new(),
+        width => format!(" in {width} bits"),
+    };
     let suffix = if is_unsigned { "" } else { " as an unsigned number" };
-    format!("{} does not wrap{suffix}", term_text(summary, id))
+    format!("{} does not wrap{width}{suffix}", term_text(summary, id))
 }
 
 /// Returns the name of a variable, or of its block.

@@ -87,6 +87,7 @@ fn satisfies(report: &ProofReport, grid: u32, a: u32, b: u32) -> Option<bool> {
             [x, "&", ..] => number(x)?.count_ones() <= 1,
             [x, "*", y, "<=", z] => number(x)? * number(y)? <= number(z)?,
             [x, "*", y, ">=", z] => number(x)? * number(y)? >= number(z)?,
+            _ if condition.ends_with("are in bounds") => true,
             _ if condition.ends_with("does not wrap") && !condition.contains(" - ") => true,
             _ => return None,
         };
