@@ -40,12 +40,8 @@ impl<'a> MutantVerdicts<'a> {
             .collect()
     }
 
-    /// Returns a few words beside a verdict: a failed assertion about a shader, or a summary of
-    /// [`Self::mutant_counts`]; empty if no mutant ran.
+    /// Returns a few words beside a verdict: a summary of [`Self::mutant_counts`]; empty if no mutant ran.
     pub fn summarize(&self, line: &RunLine) -> String {
-        if line.broken_claim().is_some() {
-            return "assertion fails".to_owned();
-        }
         let all = self.mutant_counts(line);
         match all.iter().filter(|mutant| mutant.seen > 0).count() {
             _ if all.is_empty() => String::new(),

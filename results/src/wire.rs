@@ -484,6 +484,17 @@ impl RunLine {
         self.shader.as_ref().is_none_or(|shader| shader.judged)
     }
 
+    /// Returns the word that a table shows: that of the verdict, or a failed assertion about a shader on a device
+    /// of which nothing else is wrong.
+    pub fn shown_word(&self) -> &'static str {
+        match self.verdict {
+            VerdictWord::Conforms | VerdictWord::Inconclusive if self.broken_claim().is_some() => {
+                "assertion fails"
+            }
+            verdict => verdict.name(),
+        }
+    }
+
     /// Returns the assertion about a shader's contents that failed.
     pub fn broken_claim(&self) -> Option<&ClaimRecord> {
         self.shader.as_ref()?.claim.as_ref().filter(|claim| claim.broken > 0)

@@ -246,6 +246,7 @@ impl ResolvedQuestion {
         };
         Ok(match formula {
             Formula::Known(known) => ResolvedFormula::Known(*known),
+            Formula::AtLine(_, inner) => self.resolve(names, source, inner)?,
             Formula::Not(inner) => ResolvedFormula::Not(Box::new(self.resolve(names, source, inner)?)),
             Formula::And(parts) => ResolvedFormula::And(all(parts)?),
             Formula::Or(parts) => ResolvedFormula::Or(all(parts)?),
@@ -407,12 +408,27 @@ pub struct Claim {
     pub places: Vec<((u32, u32, u32), u64, u32)>,
     resolved: ResolvedFormula,
     cells: Vec<MemoryCell>,
-    /// The parts of a conjunction that is too long to print, with their texts.
-    parts: Vec<(String, ResolvedFormula)>,
+    /// The parts of a conjunction.
+    parts: Vec<ClaimPart>,
 }
 
-/// Claims up to this length are printed whole.
-const MAX_PRINTED_CLAIM: usize = 400;
+#[derive(Clone, Debug)]
+struct ClaimPart {
+    text: String,
+    /// Its line in a script.
+    line: Option<u32>,
+    formula: ResolvedFormula,
+}
+
+/// A part of a claim that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViolatedPart<'c> {
+    pub text: &'c str,
+    /// Its line in a script.
+    pub line: Option<u32>,
+    /// The cells that it uses, by index.
+    pub cells: BTreeSet<usize>,
+}
 
 /// Checks that a claim refers to existing, shared memory.
 ///
@@ -446,11 +462,14 @@ pub fn resolve_claim(module: &SpirvModule, options: &AnalysisOptions) -> Result<
             places.push(((set, binding, element), cell.offset, cell.bytes));
         }
         let text = formula.to_string();
+        let part = |(whole, resolved): (&Formula, &ResolvedFormula)| ClaimPart {
+            text: whole.to_string(),
+            line: whole.placed().0,
+            formula: resolved.clone(),
+        };
         let parts = match (formula, &resolved) {
-            (Formula::And(texts), ResolvedFormula::And(all)) if text.len() > MAX_PRINTED_CLAIM => {
-                texts.iter().map(Formula::to_string).zip(all.iter().cloned()).collect()
-            }
-            _ => vec![(text.clone(), resolved.clone())],
+            (Formula::And(texts), ResolvedFormula::And(all)) => texts.iter().zip(all).map(part).collect(),
+            _ => vec![part((formula, &resolved))],
         };
         Ok(Some(Claim { text, places, resolved, cells, parts }))
     })
@@ -470,14 +489,16 @@ impl Claim {
     }
 
     /// Returns the texts of the parts that do not hold for the values of its cells, each with the positions of its cells.
-    pub fn violated_parts(&self, values: &[u64]) -> Vec<(&str, BTreeSet<usize>)> {
-        let violated = self.parts.iter().filter(|(_, part)| !self.is_true(part, values));
-        let positions = |part: &ResolvedFormula| {
+    pub fn violated_parts(&self, values: &[u64]) -> Vec<ViolatedPart<'_>> {
+        let violated = self.parts.iter().filter(|part| !self.is_true(&part.formula, values));
+        let cells_of = |formula: &ResolvedFormula| -> BTreeSet<usize> {
             let mut cells = BTreeSet::new();
-            part.collect_cells(&mut cells);
+            formula.collect_cells(&mut cells);
             cells.iter().filter_map(|cell| self.cells.binary_search(cell).ok()).collect()
         };
-        violated.map(|(text, part)| (text.as_str(), positions(part))).collect()
+        violated
+            .map(|part| ViolatedPart { text: &part.text, line: part.line, cells: cells_of(&part.formula) })
+            .collect()
     }
 }
 

@@ -52,6 +52,8 @@ pub enum Formula {
     Not(Box<Formula>),
     /// A constant.
     Known(bool),
+    /// An expectation of a script, with its line.
+    AtLine(u32, Box<Formula>),
 }
 
 /// An operand of a comparison.
@@ -88,8 +90,16 @@ impl Formula {
             Formula::And(parts) | Formula::Or(parts) => {
                 parts.iter_mut().for_each(|part| part.for_each_term(change));
             }
-            Formula::Not(inner) => inner.for_each_term(change),
+            Formula::Not(inner) | Formula::AtLine(_, inner) => inner.for_each_term(change),
             Formula::Known(_) => {}
+        }
+    }
+
+    /// Returns the formula without its line, and the line if it has one.
+    pub fn placed(&self) -> (Option<u32>, &Formula) {
+        match self {
+            Formula::AtLine(line, inner) => (Some(*line), inner),
+            _ => (None, self),
         }
     }
 }
@@ -99,7 +109,7 @@ impl std::fmt::Display for Formula {
         let joined = |f: &mut std::fmt::Formatter<'_>, parts: &[Formula], word: &str| {
             for (index, part) in parts.iter().enumerate() {
                 let between = if index > 0 { word } else { "" };
-                match part {
+                match part.placed().1 {
                     Formula::And(_) | Formula::Or(_) => write!(f, "{between}({part})")?,
                     part => write!(f, "{between}{part}")?,
                 }
@@ -112,6 +122,7 @@ impl std::fmt::Display for Formula {
             Formula::Or(parts) => joined(f, parts, " or "),
             Formula::Not(inner) => write!(f, "not ({inner})"),
             Formula::Known(known) => write!(f, "{known}"),
+            Formula::AtLine(_, inner) => write!(f, "{inner}"),
         }
     }
 }

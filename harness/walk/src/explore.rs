@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use entry_point::layout::element_names;
-use entry_point::question::{Claim, resolve_claim};
+use entry_point::question::{Claim, ViolatedPart, resolve_claim};
 use entry_point::{AnalysisOptions, FindingCause, FindingKind, InvocationId, Problem, Refusal};
 use results::wire::RaceVerdict;
 use spirv_reader::{SourcePosition, SpirvModule};
@@ -297,15 +297,22 @@ fn violated_claim(
         return None;
     }
     let violated = claim.violated_parts(&values);
-    let mut texts: Vec<&str> = violated.iter().map(|(text, _)| *text).take(MAX_VIOLATED_PARTS).collect();
-    if violated.len() > MAX_VIOLATED_PARTS {
-        texts.push("…");
+    let shown = violated.get(..MAX_VIOLATED_PARTS).unwrap_or(&violated);
+    let text = |part: &ViolatedPart<'_>| match part.line {
+        Some(line) => format!("`{}` of line {line}", part.text),
+        None => format!("`{}`", part.text),
+    };
+    let mut texts: Vec<String> = shown.iter().map(text).collect();
+    if violated.len() > shown.len() {
+        texts.push("…".to_owned());
     }
-    let cells = violated.iter().take(MAX_VIOLATED_PARTS).flat_map(|(_, cells)| cells);
-    let cells =
-        cells.map(|cell| format!("{} is {}", name_of(*cell), values.get(*cell).copied().unwrap_or_default()));
+    let cells: BTreeSet<usize> = shown.iter().flat_map(|part| part.cells.iter().copied()).collect();
+    let cells = cells
+        .iter()
+        .map(|cell| format!("{} is {}", name_of(*cell), values.get(*cell).copied().unwrap_or_default()));
     let (text, cells) = (texts.join(" and "), cells.collect::<Vec<_>>().join(", "));
-    Some(Ok(format!("`{text}` does not hold in the final state: {cells}")))
+    let verb = if texts.len() == 1 { "does" } else { "do" };
+    Some(Ok(format!("{text} {verb} not hold in the final state: {cells}")))
 }
 
 /// Upper bound on the parts of a long claim that a message lists.

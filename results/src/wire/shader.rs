@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::number::format_count;
-use crate::state::State;
+use crate::state::{State, format_state};
 use crate::wire::is_false;
 
 /// The result of repeated dispatches of a shader on a device.
@@ -79,11 +79,37 @@ pub struct ClaimRecord {
     pub text: String,
     /// Number of dispatches that broke it.
     pub broken: u64,
+    /// The first parts that do not hold, for the most frequent contents that break it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<BrokenPart>,
+}
+
+/// A part of a claim that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BrokenPart {
+    /// Its formula.
+    pub text: String,
+    /// Its line in a script, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The values that it uses, by name.
+    #[schemars(with = "std::collections::BTreeMap<String, i64>")]
+    pub found: State,
 }
 
 impl ClaimRecord {
-    /// Describes how often the claim failed.
+    /// Describes how often the claim failed, with the parts that fail and what they found.
     pub fn describe_failure(&self) -> String {
-        format!("`{}` failed in {} dispatches", self.text, format_count(self.broken))
+        let describe = |part: &BrokenPart| match part.line {
+            Some(line) => format!("`{}` of line {line}", part.text),
+            None => format!("`{}`", part.text),
+        };
+        let failed = match &self.parts[..] {
+            [] => format!("`{}`", self.text),
+            parts => parts.iter().map(describe).collect::<Vec<_>>().join(" and "),
+        };
+        let found: State = self.parts.iter().flat_map(|part| part.found.clone()).collect();
+        let found = if found.is_empty() { String::new() } else { format!(": {}", format_state(&found)) };
+        format!("{failed} failed in {} dispatches{found}", format_count(self.broken))
     }
 }

@@ -282,8 +282,8 @@ fn format_verdicts(report: &Report) -> String {
 fn format_verdict(line: &RunLine, mutants: &MutantVerdicts<'_>) -> String {
     let word = match (line.verdict, mutants.summarize(line)) {
         (VerdictWord::Violates, _) => "**violates**".to_owned(),
-        (other, words) if words.is_empty() => other.name().to_owned(),
-        (other, words) => format!("{} ({words})", other.name()),
+        (_, words) if words.is_empty() => line.shown_word().to_owned(),
+        (_, words) => format!("{} ({words})", line.shown_word()),
     };
     let reason =
         line.reason.as_deref().map(|reason| format!(": {}", escape_markdown(reason))).unwrap_or_default();

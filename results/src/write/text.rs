@@ -279,11 +279,12 @@ fn format_table(lines: &[RunLine], layout: TextLayout) -> String {
     let mutants = MutantVerdicts::from_lines(lines);
     for line in lines {
         let verdict = match (&line.reason, mutants.summarize(line)) {
-            (Some(reason), _) => format!("{}: {}", line.verdict.name(), escape::escape_line(reason)),
-            (None, words) if words.is_empty() => line.verdict.name().to_owned(),
-            (None, words) => format!("{} ({words})", line.verdict.name()),
+            (Some(reason), _) => format!("{}: {}", line.shown_word(), escape::escape_line(reason)),
+            (None, words) if words.is_empty() => line.shown_word().to_owned(),
+            (None, words) => format!("{} ({words})", line.shown_word()),
         };
         let colour = match line.verdict {
+            _ if line.broken_claim().is_some() => Color::Red,
             VerdictWord::Conforms => Color::Green,
             VerdictWord::Violates => Color::Red,
             VerdictWord::Inconclusive => Color::Yellow,
@@ -425,7 +426,7 @@ fn explain_verdict(line: &RunLine) -> String {
         "{} on {}: {}",
         escape::escape_line(&line.id),
         escape::escape_line(&line.device),
-        line.verdict.name()
+        line.shown_word()
     );
     if let Some(reason) = &line.reason {
         text += &format!(", {}", escape::escape_line(reason));
@@ -442,7 +443,8 @@ fn explain_verdict(line: &RunLine) -> String {
 
 /// Formats the number of verdicts of each kind in one line.
 pub fn format_summary(lines: &[RunLine]) -> String {
-    let number = |verdict: VerdictWord| lines.iter().filter(|line| line.verdict == verdict).count();
+    let number =
+        |verdict: VerdictWord| lines.iter().filter(|line| line.shown_word() == verdict.name()).count();
     let unexercised = lines.iter().filter(|line| line.reason.as_deref() == Some("not exercised")).count();
     let instances = lines.iter().fold(0, |sum: u64, line| sum.saturating_add(line.instances));
     let time: f64 = lines.iter().map(|line| line.seconds).sum();
@@ -450,8 +452,10 @@ pub fn format_summary(lines: &[RunLine]) -> String {
     let weak = lines.iter().filter(|line| crate::judge::is_weak_violation(line)).count();
     let weak = crate::describe_weak_violations(weak, number(VerdictWord::Violates));
     let lost = if missing > 0 { format!(", {missing} MISSING") } else { String::new() };
+    let broken = lines.iter().filter(|line| line.shown_word() != line.verdict.name()).count();
+    let failed = if broken > 0 { format!(", {broken} assertion fails") } else { String::new() };
     format!(
-        "{}: {} conforms, {} violates{weak}, {} undefined, {} inconclusive ({unexercised} not exercised{lost}), {} skipped; {} instances in {}",
+        "{}: {} conforms{failed}, {} violates{weak}, {} undefined, {} inconclusive ({unexercised} not exercised{lost}), {} skipped; {} instances in {}",
         plural((lines.len() - missing) as u64, "verdict"),
         number(VerdictWord::Conforms),
         number(VerdictWord::Violates),

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use entry_point::question::Claim;
 use results::Reason;
 use results::wire::{
     DEFAULT_STRESS, DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, RunLine, TestRecord,
@@ -66,8 +67,6 @@ pub enum ExpectedContents {
     },
 }
 
-/// Evaluates a claim on the values of its numbers.
-pub type ClaimPredicate = Arc<dyn Fn(&[u64]) -> bool + Send + Sync>;
 /// Returns the names of words, each given by its writable buffer and its index.
 pub type WordNamer = Arc<dyn Fn(&[(u32, u64)]) -> Vec<String> + Send + Sync>;
 
@@ -78,8 +77,8 @@ pub struct ShaderClaim {
     pub text: String,
     /// The numbers that it uses.
     pub cells: Vec<FinalNumber>,
-    /// Evaluates the formula.
-    pub holds: ClaimPredicate,
+    /// The formula.
+    pub claim: Arc<Claim>,
 }
 
 /// A shader with its inputs and its analysis.

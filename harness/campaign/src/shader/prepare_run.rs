@@ -179,8 +179,7 @@ fn analyze_dispatch(
             text = text.chars().take(MAX_CLAIM_BYTES).collect();
             text += &format!("… ({} numbers)", cells.len());
         }
-        analyzed.claim =
-            Some(ShaderClaim { text, cells, holds: Arc::new(move |values| claim.holds(values)) });
+        analyzed.claim = Some(ShaderClaim { text, cells, claim: Arc::new(claim) });
     }
     let stop = stop_after(timeout);
     let describe = |refusal: &Refusal| source_refusal_text(&analyzed.file, module, refusal);

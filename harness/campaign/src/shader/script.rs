@@ -351,6 +351,14 @@ impl ScriptRun {
     }
 }
 
+/// The first byte of expected values in a buffer, and the line of the expectation.
+#[derive(Clone, Copy, Debug)]
+struct ScriptPlace<'s> {
+    line: u32,
+    name: &'s str,
+    offset: u64,
+}
+
 impl Script {
     fn buffer(&self, name: &str) -> Result<&ScriptBuffer, ScriptProblem> {
         self.buffers.get(name).ok_or_else(|| ScriptProblem::Unknown("buffer", name.to_owned()))
@@ -376,8 +384,8 @@ impl Script {
         Ok(FormulaTerm::Bytes { name, binding: (0, 0), offset, bytes, initial: 0 })
     }
 
-    /// Adds a claim about values of buffers, for the last dispatch that may have written one.
-    fn expect(&mut self, names: &[&str], claim: Formula) -> Result<(), ScriptProblem> {
+    /// Adds the claim of a line about values of buffers, for the last dispatch that may have written one.
+    fn expect(&mut self, line: u32, names: &[&str], claim: Formula) -> Result<(), ScriptProblem> {
         self.expected += 1;
         if self.expected > MAX_EXPECTED {
             return Err(ScriptProblem::TooMany(MAX_EXPECTED as u64, "expected values"));
@@ -390,20 +398,20 @@ impl Script {
         let index = self.runs.iter().rposition(writes).unwrap_or(last);
         let run =
             self.runs.get_mut(index).ok_or(ScriptProblem::Missing("dispatch before this expectation"))?;
-        run.claims.push(claim);
+        run.claims.push(Formula::AtLine(line, Box::new(claim)));
         Ok(())
     }
 
     /// Expects values of a type at an offset of a buffer, one per component.
     fn expect_values(
         &mut self,
-        name: &str,
-        place: (&DataType, u64),
+        place: ScriptPlace<'_>,
+        ty: &DataType,
         comparison: Comparison,
         values: &[&str],
         tolerances: &[Tolerance],
     ) -> Result<(), ScriptProblem> {
-        let (ty, offset) = place;
+        let ScriptPlace { line, name, offset } = place;
         for (index, text) in (0..).zip(values) {
             let at = offset.saturating_add(ty.component_offset(index));
             let term = self.term_at(name, at, ty.scalar.bytes())?;
@@ -413,13 +421,13 @@ impl Script {
                 [only] => Some(*only),
                 several => several.get((index % rows) as usize).copied(),
             };
-            self.expect(&[name], compare_value(ty.scalar, term, comparison, text, tolerance)?)?;
+            self.expect(line, &[name], compare_value(ty.scalar, term, comparison, text, tolerance)?)?;
         }
         Ok(())
     }
 
     /// Expects two buffers to have equal contents.
-    fn expect_equal(&mut self, first: &str, second: &str) -> Result<(), ScriptProblem> {
+    fn expect_equal(&mut self, line: u32, first: &str, second: &str) -> Result<(), ScriptProblem> {
         let ty = self.buffer(first)?.ty;
         let (size, other) = (self.buffer(first)?.bytes.len() as u64, self.buffer(second)?.bytes.len() as u64);
         if size != other {
@@ -430,7 +438,7 @@ impl Script {
         for at in offsets.take_while(|at| at + u64::from(bytes) <= size) {
             let equal =
                 Formula::Compare(self.term_at(first, at, bytes)?, "==", self.term_at(second, at, bytes)?);
-            self.expect(&[first, second], equal)?;
+            self.expect(line, &[first, second], equal)?;
         }
         Ok(())
     }

@@ -394,9 +394,8 @@ pub(in crate::write) fn render_chip(cell: Option<&RunLine>) -> Markup {
         @match cell {
             None => span class="chip none" { "no verdict" },
             Some(line) => span {
-                span class={ "chip " (line.verdict.name()) } { (verdict_symbol(line.verdict)) " " (line.verdict.name()) }
+                span class={ "chip " (line.verdict.name()) } { (verdict_symbol(line.verdict)) " " (line.shown_word()) }
                 @if let Some(reason) = &line.reason { " " small { (EscapedLine(reason)) } }
-                @if line.broken_claim().is_some() { " " small { "assertion fails" } }
                 @if let Some(class) = portability_class(line) { " " small { (EscapedLine(class)) } }
                 @if count_weak(line) > 0 {
                     " " small { span class="sign k1" { "◆" } " " (format_probability(share_of_resolved(count_weak(line), line))) }
@@ -512,7 +511,7 @@ fn collect_outcomes<'a>(
 fn render_verdict(line: &RunLine, mutants: &MutantVerdicts<'_>) -> Markup {
     let words = mutants.summarize(line);
     html! {
-        span class={ "chip " (line.verdict.name()) } { (verdict_symbol(line.verdict)) " " (line.verdict.name()) }
+        span class={ "chip " (line.verdict.name()) } { (verdict_symbol(line.verdict)) " " (line.shown_word()) }
         @if !words.is_empty() { " (" (words) ")" }
         " under " (EscapedLine(&line.model))
         @if let Some(reason) = &line.reason { br; (EscapedLine(reason)) }

@@ -5,23 +5,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use entry_point::question::ViolatedPart;
 use results::judge::EXERCISED_THRESHOLD;
 use results::state::State;
 use results::wire::{
-    ClaimRecord, ContentRecord, Hashes, LineVerdict, RaceWord, RunContext, RunLine, RunOutcome, ShaderBuffer,
-    ShaderRun, UnexpectedValues, VerdictWord,
+    BrokenPart, ClaimRecord, ContentRecord, Hashes, LineVerdict, RaceWord, RunContext, RunLine, RunOutcome,
+    ShaderBuffer, ShaderRun, UnexpectedValues, VerdictWord,
 };
 use results::{Ending, EvidenceCheck, Reason, weigh_violation};
 use runner::pool::{Attempt, AttemptEnd, JobReport};
 use runner::shader::{Answer, Content, ShaderObservations};
 
-use super::{AnalyzedShader, ExpectedContents, FinalNumber, ShaderKind, overlapping_words};
+use super::{AnalyzedShader, ExpectedContents, FinalNumber, ShaderClaim, ShaderKind, overlapping_words};
 use crate::kinds::result_line::{line_context, replay_command};
 use crate::probe;
 use crate::run::{JudgedJob, device_failure, job_ending};
 
 /// The largest number of contents in a list.
 const MAX_LISTED_CONTENTS: usize = 256;
+/// The largest number of parts of a claim in a list.
+const MAX_BROKEN_PARTS: usize = 4;
 
 pub(super) fn skipped_line(run: &ShaderKind<'_>, cell: usize, missing: &str) -> RunLine {
     build_line(
@@ -42,6 +45,8 @@ struct EvaluatedContents {
     forbidden: (u64, Option<String>),
     /// The number of dispatches that break the claim.
     claim_violations: u64,
+    /// The parts that do not hold for the most frequent contents that break the claim.
+    broken_parts: Vec<BrokenPart>,
 }
 
 /// Judges a worker's report.
@@ -216,6 +221,18 @@ fn number_values(cells: &[FinalNumber], watched: &[(u32, u64)], content: &Conten
     cells.iter().map(value).collect()
 }
 
+/// Lists the first parts of a claim that do not hold for values of its numbers.
+fn list_broken_parts(claim: &ShaderClaim, values: &[u64]) -> Vec<BrokenPart> {
+    let violated = claim.claim.violated_parts(values).into_iter().take(MAX_BROKEN_PARTS);
+    let number = |cell: usize| Some((claim.cells.get(cell)?.name.clone(), (*values.get(cell)?).into()));
+    let describe = |part: ViolatedPart<'_>| BrokenPart {
+        text: part.text.to_owned(),
+        line: part.line,
+        found: part.cells.into_iter().filter_map(number).collect(),
+    };
+    violated.map(describe).collect()
+}
+
 fn content_state(cells: &[FinalNumber], values: &[u64]) -> State {
     cells.iter().zip(values).map(|(cell, value)| (cell.name.clone(), (*value).into())).collect()
 }
@@ -245,10 +262,14 @@ fn evaluate_contents(shader: &AnalyzedShader, observations: &ShaderObservations)
     let mut evaluated =
         EvaluatedContents { contents: list_contents(shader, observations), ..EvaluatedContents::default() };
     let holds = |content: &Content| {
-        shader.claim.as_ref().map(|claim| (claim.holds)(&number_values(&claim.cells, &watched, content)))
+        shader.claim.as_ref().map(|claim| claim.claim.holds(&number_values(&claim.cells, &watched, content)))
     };
-    evaluated.claim_violations =
-        observations.contents.iter().filter(|content| holds(content) == Some(false)).map(|c| c.count).sum();
+    let broken = || observations.contents.iter().filter(|content| holds(content) == Some(false));
+    evaluated.claim_violations = broken().map(|content| content.count).sum();
+    if let (Some(claim), Some(content)) = (&shader.claim, broken().max_by_key(|content| content.count)) {
+        let values = number_values(&claim.cells, &watched, content);
+        evaluated.broken_parts = list_broken_parts(claim, &values);
+    }
     let any_content = super::ContentVerdict { allowed: true, weak: false };
     match (&shader.expected, &shader.claim) {
         (ExpectedContents::Known { cells, contents }, claim) => {
@@ -289,7 +310,7 @@ fn evaluate_contents(shader: &AnalyzedShader, observations: &ShaderObservations)
                 let claimed = claim.as_ref().zip(positions.as_ref()).map(|(claim, positions)| {
                     let claim_values: Vec<u64> =
                         positions.iter().filter_map(|at| values.get(*at)).copied().collect();
-                    (claim.holds)(&claim_values)
+                    claim.claim.holds(&claim_values)
                 });
                 evaluated.outcomes.push(content_outcome(
                     content_state(cells, values),
@@ -306,7 +327,7 @@ fn evaluate_contents(shader: &AnalyzedShader, observations: &ShaderObservations)
                 *counts.entry(number_values(&claim.cells, &watched, content)).or_default() += content.count;
             }
             for (values, count) in counts {
-                let witness = Some((claim.holds)(&values));
+                let witness = Some(claim.claim.holds(&values));
                 evaluated.outcomes.push(content_outcome(
                     content_state(&claim.cells, &values),
                     count,
@@ -404,10 +425,11 @@ fn build_line(
             different: observations.different,
             contents: evaluated.contents,
             others: observations.dispatches.saturating_sub(listed),
-            claim: shader
-                .claim
-                .as_ref()
-                .map(|claim| ClaimRecord { text: claim.text.clone(), broken: evaluated.claim_violations }),
+            claim: shader.claim.as_ref().map(|claim| ClaimRecord {
+                text: claim.text.clone(),
+                broken: evaluated.claim_violations,
+                parts: evaluated.broken_parts,
+            }),
             notes: shader.notes.clone(),
         }),
         question: shader.claim.as_ref().map(|claim| format!("forall ({})", claim.text)),

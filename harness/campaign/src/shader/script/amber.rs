@@ -10,7 +10,7 @@ use litmus::Comparison;
 
 use super::{
     DataType, Lexer, MAX_BUFFER_BYTES, MAX_RUNS, Scalar, Script, ScriptBinding, ScriptBuffer, ScriptError,
-    ScriptProblem, ScriptResource, ScriptRun, ShaderFormat, ShaderText, Tolerance,
+    ScriptPlace, ScriptProblem, ScriptResource, ScriptRun, ShaderFormat, ShaderText, Tolerance,
 };
 
 const AMBER_COMPARISONS: [(&str, Comparison); 6] = [
@@ -468,6 +468,7 @@ impl AmberParser<'_> {
 
     fn expectation(&mut self) -> Result<(), ScriptError> {
         let name = self.lexer.word("a buffer")?;
+        let (line, _) = self.lexer.place();
         let ty = self.placed(self.script.buffer(name).map(|buffer| buffer.ty))?;
         if self.images.contains_key(name) {
             return Err(self.unsupported(format!("EXPECT {name} of an image")));
@@ -478,7 +479,7 @@ impl AmberParser<'_> {
                 if self.images.contains_key(other) {
                     return Err(self.unsupported(format!("EXPECT {name} EQ_BUFFER of an image")));
                 }
-                let equal = self.script.expect_equal(name, other);
+                let equal = self.script.expect_equal(line, name, other);
                 return self.placed(equal);
             }
             "IDX" => {}
@@ -499,7 +500,8 @@ impl AmberParser<'_> {
         let unsupported = || self.unsupported(format!("EXPECT {name} IDX {offset} {word}"));
         let (_, comparison) = comparison.ok_or_else(unsupported)?;
         let values = self.lexer.values()?;
-        let expected = self.script.expect_values(name, (&ty, offset), *comparison, &values, &tolerances);
+        let place = ScriptPlace { line, name, offset };
+        let expected = self.script.expect_values(place, &ty, *comparison, &values, &tolerances);
         self.placed(expected)
     }
 }

@@ -147,7 +147,7 @@ impl<'t> Lexer<'t> {
     /// Returns line and column of the last word.
     pub fn place(&self) -> (u32, u32) {
         let before = &self.text[..self.start];
-        let line = before.matches('\n').count() as u32 + 1;
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() as u32 + 1;
         (line, before.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1)
     }
 }

@@ -393,7 +393,9 @@ fn expect_result(node: &YamlNode, script: &mut Script) -> Result<(), ScriptError
         let bits = value.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
         let term = script.term_at(name, index * u64::from(bytes), bytes);
         let claim = term.and_then(|term| compare_float(scalar, &term, bits, tolerance, may_flush));
-        claim.and_then(|claim| script.expect(&[name], claim)).map_err(|problem| node.error(problem))?;
+        claim
+            .and_then(|claim| script.expect(node.place().0, &[name], claim))
+            .map_err(|problem| node.error(problem))?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use litmus::Comparison;
 
 use super::{
     DataType, HostWrite, Lexer, MAX_BUFFER_BYTES, Scalar, Script, ScriptBinding, ScriptBuffer, ScriptError,
-    ScriptProblem, ScriptRun, ShaderFormat, ShaderText, Tolerance,
+    ScriptPlace, ScriptProblem, ScriptRun, ShaderFormat, ShaderText, Tolerance,
 };
 
 /// The allowed difference of `~=` without a `tolerance`.
@@ -231,6 +231,7 @@ impl TestParser<'_> {
             "ssbo" => {}
             other => return Err(self.unsupported(format!("probe {other}"))),
         }
+        let (line, _) = self.lexer.place();
         let ty = self.data_type(2)?;
         let (set, binding) = self.descriptor()?;
         let offset = self.lexer.number()?;
@@ -245,8 +246,8 @@ impl TestParser<'_> {
         }
         let values = self.lexer.values()?;
         let tolerances = if word == "~=" { self.tolerances.clone() } else { Vec::new() };
-        let (name, place) = (format!("{set}:{binding}"), (&ty, offset));
-        let expected = self.script.expect_values(&name, place, *comparison, &values, &tolerances);
+        let place = ScriptPlace { line, name: &format!("{set}:{binding}"), offset };
+        let expected = self.script.expect_values(place, &ty, *comparison, &values, &tolerances);
         self.placed(expected)
     }
 }

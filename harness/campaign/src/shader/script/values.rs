@@ -413,7 +413,7 @@ mod tests {
             Formula::And(parts) => parts.iter().all(|part| holds(part, value)),
             Formula::Or(parts) => parts.iter().any(|part| holds(part, value)),
             Formula::Not(inner) => !holds(inner, value),
-            Formula::Compare(..) | Formula::Known(_) => panic!("{claim}"),
+            Formula::Compare(..) | Formula::Known(_) | Formula::AtLine(..) => panic!("{claim}"),
         }
     }
 
