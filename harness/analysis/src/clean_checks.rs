@@ -22,15 +22,8 @@ pub(crate) fn find_with_other_subgroup_sizes(
     if is_given || report.verdict != RaceVerdict::Clean || !uses_subgroups(module) {
         return Vec::new();
     }
-    let invocations: u32 = report.local_size.iter().product();
     let mut tried = Vec::new();
-    // No source language promises that a small workgroup is one subgroup; devices have none of fewer than four.
-    let is_free = given.language.is_some() && given.subgroup_sizes.is_empty();
-    let is_small = is_free && (5..32).contains(&invocations);
-    let smaller = is_small.then(|| 1 << (invocations - 1).ilog2());
-    let likely = given.likely_subgroup_sizes().iter().copied();
-    let other_sizes = likely.filter(|size| *size != report.subgroup_size).chain(smaller).collect::<Vec<_>>();
-    for size in other_sizes.into_iter().filter(|size| *size <= invocations) {
+    for size in other_subgroup_sizes(given, report) {
         let options = AnalysisOptions { subgroup_size: Some(size), ..chosen.clone() };
         let Ok(other) = walk::analyze_grid(module, &options) else { continue };
         if !other.findings.is_empty() {
@@ -43,6 +36,17 @@ pub(crate) fn find_with_other_subgroup_sizes(
         report.limits.push(CoverageLimit::Note(sizes));
     }
     Vec::new()
+}
+
+/// Returns the sizes that a workgroup's subgroups are also likely to have.
+pub(crate) fn other_subgroup_sizes(given: &AnalysisOptions, report: &GridReport) -> Vec<u32> {
+    let invocations: u32 = report.local_size.iter().product();
+    // No source language promises that a small workgroup is one subgroup; devices have none of fewer than four.
+    let is_free = given.language.is_some() && given.subgroup_sizes.is_empty();
+    let is_small = is_free && (5..32).contains(&invocations);
+    let smaller = is_small.then(|| 1 << (invocations - 1).ilog2());
+    let likely = given.likely_subgroup_sizes().iter().copied().filter(|size| *size != report.subgroup_size);
+    likely.chain(smaller).filter(|size| *size <= invocations).collect()
 }
 
 /// Names the lines of a clean answer that may wait for another invocation.

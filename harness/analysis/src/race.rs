@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::choose::{InputGrid, InputMode};
+use crate::clean_checks::other_subgroup_sizes;
 use crate::decide::InputChoiceReport;
 use entry_point::{AnalysisOptions, DeadlinePredicate, FindingCause, Refusal, StopFunction, source_location};
 use litmus::Test;
@@ -288,7 +289,7 @@ pub fn analyze(
         && answer.line.verdict == RaceVerdict::Racy
         && options.hlsl.execution == HlslExecution::Independent;
     if is_racy_hlsl {
-        answer.line.race_free_executions = race_free_executions(request, module, &answer.options);
+        answer.line.race_free_executions = race_free_executions(request, module, (options, &answer.options));
     }
     let line = &mut answer.line;
     line.module_verdict = Some(if view.is_some() { module_verdict } else { line.verdict });
@@ -305,17 +306,28 @@ pub fn analyze(
 }
 
 /// Returns the other execution models of HLSL by which a source has no finding with the inputs of its races.
+///
+/// Unless the subgroup size is given, that holds for every likely one.
 fn race_free_executions(
     request: &AnalysisRequest<'_>,
     module: &SpirvModule,
-    racing: &AnalysisOptions,
+    (given, racing): (&AnalysisOptions, &AnalysisOptions),
 ) -> Vec<String> {
     let is_free = |execution: HlslExecution| {
         let hlsl = HlslRules { execution, ..racing.hlsl };
         let limited = limited_options(request, racing, RacePhase::Walks);
         let options = AnalysisOptions { by_language_rules: true, hlsl, ..limited };
-        let report = module.by_language_rules(hlsl).and_then(|module| analyze_grid(&module, &options).ok());
-        report.is_some_and(|report| report.verdict == RaceVerdict::Clean && report.findings.is_empty())
+        let Some(module) = module.by_language_rules(hlsl) else { return false };
+        let walk_clean = |options: &AnalysisOptions| {
+            let report = analyze_grid(&module, options).ok();
+            report.filter(|report| report.verdict == RaceVerdict::Clean && report.findings.is_empty())
+        };
+        walk_clean(&options).is_some_and(|report| {
+            given.subgroup_size.is_some()
+                || other_subgroup_sizes(given, &report).into_iter().all(|size| {
+                    walk_clean(&AnalysisOptions { subgroup_size: Some(size), ..options.clone() }).is_some()
+                })
+        })
     };
     let others = HlslRules::EXECUTIONS.iter().filter(|(_, one)| *one != HlslExecution::Independent);
     others.filter(|(_, execution)| is_free(*execution)).map(|(name, _)| (*name).to_owned()).collect()
