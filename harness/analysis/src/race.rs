@@ -400,6 +400,7 @@ fn analyze_further(
     let is_racy_beside_conditions = report.verdict == RaceVerdict::Racy && !requested.conditions.is_empty();
     let is_exact = request.proofs == ProofMode::Required || is_given || is_racy_beside_conditions;
     let with_limit = |phase| limited_options(request, requested, phase);
+    let mut counterexample = Vec::new();
     if let Some(proof) = proof.as_ref().filter(|_| is_exact)
         && let Some(walk) = walk_proof(module, &with_limit(RacePhase::Walks), proof, &report)
     {
@@ -419,7 +420,11 @@ fn analyze_further(
             }
             _ => Vec::new(),
         };
-        if !needs.is_empty() {
+        if needs.is_empty() {
+            if is_race_of_source(module, &walk.options, found) {
+                counterexample = walk.inputs;
+            }
+        } else {
             report.verdict = RaceVerdict::NeedsInputs;
             report.open_findings.push(found.clone());
             report.needs.extend(needs.into_iter().map(|needed| needed.with_finding(found)));
@@ -470,6 +475,9 @@ fn analyze_further(
     let mut line = race_line(file, module, &options, report.clone());
     if let Some(proof) = proof.filter(|_| !report.findings.iter().any(is_disproof)) {
         add_proof(&mut line, module, &proof, request.proofs);
+        if line.proof.is_none() && line.verdict == RaceVerdict::Clean {
+            line.counterexample = counterexample;
+        }
         if let Some(published) = line.proof.as_mut().filter(|_| !proof.counterexamples.is_empty()) {
             let walk = replay(module, &with_limit(RacePhase::Walks), &proof.counterexamples);
             published.counterexample = walk.map_or_else(Vec::new, |walk| walk.inputs);

@@ -31,6 +31,7 @@ pub fn refused_line(file: &str, entry: &str, options: &AnalysisOptions, why: Str
         inputs: CoveredInputs::Given,
         proof: None,
         unproved: Vec::new(),
+        counterexample: Vec::new(),
         language_verdict: None,
         race_free_executions: Vec::new(),
         module_verdict: Some(RaceVerdict::Refused),

@@ -57,6 +57,8 @@ struct EditorAnswer {
     #[serde(default)]
     proof: Option<RaceProof>,
     #[serde(default)]
+    counterexample: Vec<String>,
+    #[serde(default)]
     coverage: RaceCoverage,
 }
 
@@ -196,10 +198,19 @@ impl ShaderJob<'_> {
                 }
                 _ => {}
             }
-            // A condition that some inputs miss, with which the shader is not clean.
-            if let Some(proof) = answer.proof.as_ref().filter(|proof| !proof.counterexample.is_empty()) {
-                let (conditions, inputs) = (proof.conditions.join(" and "), proof.counterexample.join(", "));
-                let message = format!("clean if {conditions}; not clean with {inputs}");
+            // Inputs with which the shader is not clean.
+            let message = match &answer.proof {
+                Some(proof) if !proof.counterexample.is_empty() => {
+                    let conditions = proof.conditions.join(" and ");
+                    Some(format!("clean if {conditions}; not clean with {}", proof.counterexample.join(", ")))
+                }
+                None if !answer.counterexample.is_empty() => {
+                    let inputs = answer.counterexample.join(", ");
+                    Some(format!("clean for the inputs that were tried; not clean with {inputs}"))
+                }
+                _ => None,
+            };
+            if let Some(message) = message {
                 problems.push(TextProblem::new(
                     first_line.clone(),
                     Severity::Information,

@@ -52,6 +52,10 @@ pub struct RaceLine {
     /// The places that a proof leaves open.
     #[serde(default)]
     pub unproved: Vec<UnprovedPlace>,
+    /// Inputs of the attempted proof for which a walk finds a race or a divergent barrier; absent if the verdict is not
+    /// `clean`, or none is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counterexample: Vec<String>,
     /// The verdict about the source by the rules of its language; null if it is not known.
     #[serde(default)]
     pub language_verdict: Option<RaceVerdict>,

@@ -158,7 +158,11 @@ pub fn describe_proof(line: &RaceLine) -> Vec<String> {
     let Some(place) = line.unproved.first() else { return Vec::new() };
     let file = place.file.as_deref().unwrap_or(&line.file);
     let number = place.line.map_or_else(String::new, |number| format!("{number}:"));
-    vec![format!("{file}:{number} not proved for every input: {}", place.reason)]
+    let mut notes = vec![format!("{file}:{number} not proved for every input: {}", place.reason)];
+    if !line.counterexample.is_empty() {
+        notes.push(format!("not clean with {}", line.counterexample.join(", ")));
+    }
+    notes
 }
 
 /// Returns true for a race of two stores of one value, which does not depend on inputs.
