@@ -33,7 +33,7 @@ const TIME_TO_END: Duration = Duration::from_secs(5);
 /// Time between two looks at a running program.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The folder of a recording with the journal of each process.
-const PROCESS_FOLDER: &str = "processes";
+pub const PROCESS_FOLDER: &str = "processes";
 
 /// Runs the command.
 ///

@@ -9,6 +9,7 @@ use campaign::shader::source::{Compilation, is_shader, member_names, name_of_con
 use vk_litmus::{CompileOptions, Error, ShaderModule};
 use walkdir::WalkDir;
 
+use crate::commands::record::{PROCESS_FOLDER, RECORDING_FILE};
 use crate::exit::Failure;
 
 /// A shader file, or a module of an archive.
@@ -61,6 +62,14 @@ pub fn collect_shader_files(
             let names = member_names(argument, compilation).into_iter();
             files.extend(names.map(|path| ShaderFile { path, ..ShaderFile::default() }));
             continue;
+        }
+        let processes = std::fs::read_dir(Path::new(argument).join(PROCESS_FOLDER));
+        if processes.into_iter().flatten().flatten().any(|entry| entry.path().join("journal.jsonl").exists())
+        {
+            return Err(Failure::input_message(format!(
+                "{argument}: an incomplete recording: it has no `{RECORDING_FILE}`, which `record` writes at its end; a full disk may be \
+                 the reason: run `record` again"
+            )));
         }
         let before = files.len();
         let is_hidden = |name: &OsStr| name.as_encoded_bytes().starts_with(b".");
