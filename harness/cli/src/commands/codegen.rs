@@ -142,7 +142,11 @@ fn codegen_shaders(arguments: &Codegen, shaders: &[String], tests: &[String]) ->
             })
         },
         &print,
-        emit == Some(CodegenEmit::Order),
+        match emit {
+            Some(CodegenEmit::Order) => OrderNeed::AllCovered,
+            Some(CodegenEmit::Asm | CodegenEmit::Ir | CodegenEmit::Diff) => OrderNeed::None,
+            None => OrderNeed::AnyDecided,
+        },
     )?);
     Ok(outcome)
 }
@@ -198,7 +202,7 @@ fn print_compiled(
             })
         },
         &|printer, lines| printer.print_lines(lines, |lines| text::format_tests(lines, view)),
-        true,
+        OrderNeed::AllCovered,
     )
 }
 
@@ -207,13 +211,22 @@ type LinePrinter<'a> = &'a dyn Fn(&mut Printer, &[CodegenLine]) -> Result<(), Fa
 /// Receives the lines of a device.
 type LineSink<'a> = &'a mut dyn FnMut(&str, Vec<CodegenLine>) -> Result<(), Failure>;
 
-/// Prints the lines that `compile` delivers for each device, and their totals. If orders
-/// are requested, one that no table covers is an order without an answer.
+/// The orders without which a device gives no answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OrderNeed {
+    None,
+    /// One order of the device, if it has any.
+    AnyDecided,
+    /// Also each order that no table covers.
+    AllCovered,
+}
+
+/// Prints the lines that `compile` delivers for each device, and their totals.
 fn print_lines_of_devices(
     mut printer: Printer,
     compile: impl FnOnce(LineSink<'_>) -> Result<(), Failure>,
     print: LinePrinter<'_>,
-    needs_orders: bool,
+    need: OrderNeed,
 ) -> Result<Outcome, Failure> {
     let (mut outcome, mut figures, mut page) = (Outcome::Success, Vec::new(), Vec::new());
     let mut is_compiled = false;
@@ -224,7 +237,13 @@ fn print_lines_of_devices(
         figures.push(totals);
         if lines.iter().any(is_failure) {
             outcome.escalate_to(Outcome::RuleBroken);
-        } else if needs_orders && lines.iter().any(|line| has_order(line, CodegenOrderVerdict::NotCovered)) {
+        } else if need == OrderNeed::AllCovered
+            && lines.iter().any(|line| has_order(line, CodegenOrderVerdict::NotCovered))
+        {
+            outcome.escalate_to(Outcome::Environment);
+        }
+        if let Some(why) = find_undecided(&lines).filter(|_| need != OrderNeed::None) {
+            print_message(&format!("error: {device}: no order of accesses is decided: {why}"));
             outcome.escalate_to(Outcome::Environment);
         }
         print(&mut printer, &lines)?;
@@ -255,6 +274,16 @@ fn is_failure(line: &CodegenLine) -> bool {
 fn has_order(line: &CodegenLine, verdict: CodegenOrderVerdict) -> bool {
     let mut orders = line.kernels.iter().flat_map(|kernel| &kernel.orders);
     orders.any(|order| order.code.verdict == verdict)
+}
+
+/// Returns the first reason if there are orders and none of them is decided.
+fn find_undecided(lines: &[CodegenLine]) -> Option<&str> {
+    let kernels = lines.iter().flat_map(|line| &line.kernels);
+    let mut orders = kernels.flat_map(|kernel| &kernel.orders).map(|order| &order.code).peekable();
+    let first = *orders.peek()?;
+    let is_undecided =
+        |verdict| matches!(verdict, CodegenOrderVerdict::Unknown | CodegenOrderVerdict::NotCovered);
+    orders.all(|order| is_undecided(order.verdict)).then_some(first.why.as_str())
 }
 
 /// Prints the effect of each relaxation on machine code.

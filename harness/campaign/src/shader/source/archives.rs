@@ -46,8 +46,12 @@ impl ArchiveCache {
         let selected = member.map_or_else(|| archive.members.iter().collect(), |name| archive.select(name));
         let mut names: Vec<String> =
             selected.iter().map(|member| format!("{file}/{}", member.name)).collect();
-        if names.is_empty() || member.is_none() && archive.damage.is_some() {
-            names.push(argument());
+        // Pipelines behind the damage may give a module other constants.
+        let is_partial = archive.damage.is_some() && selected.iter().any(|member| member.pipeline.is_none());
+        match names.is_empty() {
+            true => names.push(argument()),
+            false if is_partial || member.is_none() && archive.damage.is_some() => names.push(file.to_owned()),
+            false => {}
         }
         names
     }
@@ -68,6 +72,12 @@ impl ArchiveCache {
         let first_name = first.map(|member| format!("{file}/{}", member.name));
         match (&selected[..], first_name, member) {
             ([only], ..) => {
+                if archive.damage.is_some() && only.pipeline.is_none() {
+                    tracing::warn!(
+                        "{file}/{}: the archive is truncated, so its pipelines and constants may be missing",
+                        only.name
+                    );
+                }
                 let opened = files::open_file(file.as_ref());
                 let opened = opened.map_err(|error| SourceError::File { file: file.to_owned(), error })?;
                 let bytes = archive.read_module(&mut BufReader::new(opened), only).map_err(to_error)?;
