@@ -50,7 +50,9 @@ impl ArchiveCache {
         let is_partial = archive.damage.is_some() && selected.iter().any(|member| member.pipeline.is_none());
         match names.is_empty() {
             true => names.push(argument()),
-            false if is_partial || member.is_none() && archive.damage.is_some() => names.push(file.to_owned()),
+            false if is_partial || member.is_none() && archive.damage.is_some() => {
+                names.push(file.to_owned())
+            }
             false => {}
         }
         names
@@ -74,7 +76,7 @@ impl ArchiveCache {
             ([only], ..) => {
                 if archive.damage.is_some() && only.pipeline.is_none() {
                     tracing::warn!(
-                        "{file}/{}: the archive is truncated, so its pipelines and constants may be missing",
+                        "{file}/{}: the archive is damaged, so pipelines of this module and their constants may be missing",
                         only.name
                     );
                 }
