@@ -289,7 +289,7 @@ pub fn analyze(
         && answer.line.verdict == RaceVerdict::Racy
         && options.hlsl.execution == HlslExecution::Independent;
     if is_racy_hlsl {
-        answer.line.race_free_executions = race_free_executions(request, module, (options, &answer.options));
+        answer.line.race_free_executions = race_free_executions(request, module, options, &answer.options);
     }
     let line = &mut answer.line;
     line.module_verdict = Some(if view.is_some() { module_verdict } else { line.verdict });
@@ -311,7 +311,8 @@ pub fn analyze(
 fn race_free_executions(
     request: &AnalysisRequest<'_>,
     module: &SpirvModule,
-    (given, racing): (&AnalysisOptions, &AnalysisOptions),
+    given: &AnalysisOptions,
+    racing: &AnalysisOptions,
 ) -> Vec<String> {
     let is_free = |execution: HlslExecution| {
         let hlsl = HlslRules { execution, ..racing.hlsl };

@@ -488,7 +488,7 @@ impl Claim {
         })
     }
 
-    /// Returns the texts of the parts that do not hold for the values of its cells, each with the positions of its cells.
+    /// Returns the parts that do not hold for the values of its cells.
     pub fn violated_parts(&self, values: &[u64]) -> Vec<ViolatedPart<'_>> {
         let violated = self.parts.iter().filter(|part| !self.is_true(&part.formula, values));
         let cells_of = |formula: &ResolvedFormula| -> BTreeSet<usize> {

@@ -59,7 +59,8 @@ pub struct RaceLine {
     /// The verdict about the source by the rules of its language; null if it is not known.
     #[serde(default)]
     pub language_verdict: Option<RaceVerdict>,
-    /// The execution models of HLSL (`--hlsl-execution`) by which a racy source has no race with these inputs; absent if none has.
+    /// The execution models of HLSL (`--hlsl-execution`) by which a racy source has no race with these inputs
+    /// and any likely subgroup size; absent if none has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub race_free_executions: Vec<String>,
     /// The verdict about the module of the compiler; null in records of earlier versions.

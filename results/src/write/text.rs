@@ -453,7 +453,11 @@ pub fn format_summary(lines: &[RunLine]) -> String {
     let weak = crate::describe_weak_violations(weak, number(VerdictWord::Violates));
     let lost = if missing > 0 { format!(", {missing} MISSING") } else { String::new() };
     let broken = lines.iter().filter(|line| line.shown_word() != line.verdict.name()).count();
-    let failed = if broken > 0 { format!(", {broken} assertion fails") } else { String::new() };
+    let failed = match broken {
+        0 => String::new(),
+        1 => ", 1 assertion fails".to_owned(),
+        several => format!(", {several} assertions fail"),
+    };
     format!(
         "{}: {} conforms{failed}, {} violates{weak}, {} undefined, {} inconclusive ({unexercised} not exercised{lost}), {} skipped; {} instances in {}",
         plural((lines.len() - missing) as u64, "verdict"),
