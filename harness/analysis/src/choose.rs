@@ -22,6 +22,7 @@ use spirv_reader::{
     ArgumentPlace, GlobalVariable, KernelArgument, Specialized, SpirvModule, SpirvOperation, SpirvType, Stage,
 };
 
+pub(crate) use self::conventions::are_zero_counters;
 use self::conventions::{Conventions, has_degenerate_number, is_beyond_positions};
 use self::elements::has_fewer_elements;
 use self::launch::{

@@ -10,7 +10,7 @@ use model::{Budget, Model};
 use spirv_reader::{SourcePosition, SpirvModule, Stage};
 
 use crate::axes::repeats_in_each_workgroup;
-use crate::choose::InputChoice;
+use crate::choose::{InputChoice, are_zero_counters};
 use crate::clean_checks::{check_barriers, find_with_other_subgroup_sizes, note_waiting};
 use crate::needs::{chosen_constants, describe_launch, list_choice, needed_inputs};
 use crate::sizes::{needed_sizes, with_larger_sizes};
@@ -567,7 +567,11 @@ fn find_with_two_workgroups(module: &SpirvModule, options: &AnalysisOptions) -> 
     let is_due_to_size = |found: &GridFinding| {
         found.kind == FindingKind::OutOfBounds && !(options.buffers.is_empty() && options.images.is_empty())
     };
-    let found = report.findings.iter().find(|found| found.inputs.is_empty() && !is_due_to_size(found))?;
+    // A workgroup that takes its position from a counter depends on its start.
+    let is_certain = |found: &GridFinding| {
+        found.inputs.is_empty() || found.kind.is_race() && are_zero_counters(module, options, &found.inputs)
+    };
+    let found = report.findings.iter().find(|found| is_certain(found) && !is_due_to_size(found))?;
     Some(found.with_wider_grid(wider.description.to_owned()))
 }
 

@@ -1,11 +1,11 @@
 //! Values of inputs with a meaning: zeros in counters, flags and locks, and numbers too small for invocations to meet.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use spirv_reader::{Specialized, SpirvModule, SpirvOperation};
 
 use super::member_at;
-use entry_point::assumed::{StartValue, atomic_members, start_values, written_members};
+use entry_point::assumed::{StartValue, atomic_bindings, atomic_members, start_values, written_members};
 use entry_point::input_place::{AssumedInput, InputPlace, SetBinding};
 use entry_point::{AnalysisOptions, FindingKind};
 use walk::Trial;
@@ -124,6 +124,20 @@ impl Conventions {
             options.assumed.get(*at).is_none_or(is_usual)
         })
     }
+}
+
+/// Returns true if `inputs` are counters, flags or locks that start as zeros, as programs start them.
+pub(crate) fn are_zero_counters(module: &SpirvModule, options: &AnalysisOptions, inputs: &[usize]) -> bool {
+    let entry = module.find_entry(options.entry.as_deref());
+    let atomics = entry.map_or_else(|_| HashSet::new(), |entry| atomic_bindings(module, entry.function));
+    inputs.iter().all(|index| {
+        let Some(input) = options.assumed.get(*index) else { return false };
+        let at = match input.place {
+            InputPlace::Scalar(at, ..) | InputPlace::Contents(at) => at,
+            _ => return false,
+        };
+        atomics.contains(&at) && !has_computed_index(module, at) && is_zero(input, options)
+    })
 }
 
 /// Returns true if an access of a buffer may have an index that is not constant.
