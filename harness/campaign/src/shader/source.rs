@@ -83,6 +83,8 @@ pub struct Compilation {
     pub overrides: Vec<(String, String)>,
     /// True if compiled modules are neither stored nor used again.
     pub is_uncached: bool,
+    /// True for a source that tests whether its compiler works.
+    pub is_probe: bool,
     /// The subgroup size of the dispatches of a script with several [default: 32].
     pub subgroup_size: Option<u32>,
     /// True if only the modules are used, so that the contents that the dispatches of a script leave are not computed.
@@ -601,6 +603,14 @@ impl ShaderSource<'_> {
                 Ok(None) => {}
                 // Another compiler may accept the source: dxc supports newer HLSL, and tint more of WGSL.
                 Err(wrong @ (SourceError::Rejected { .. } | SourceError::EntryNotCompiled { .. })) => {
+                    match self.find_compiler_problem(compiler, &wrong) {
+                        Some(_) if named.is_none() => continue,
+                        Some(what) => {
+                            let (file, compiler) = (file(), compiler.program);
+                            return Err(SourceError::CompilerFailed { file, compiler, what });
+                        }
+                        None => {}
+                    }
                     match first_error {
                         Some(_) => others.push(wrong.describe_rejection()),
                         None => first_error = Some(wrong),
@@ -635,6 +645,16 @@ impl ShaderSource<'_> {
                 })
             }
         }
+    }
+
+    /// Returns why a compiler whose message has no position rejects every source: some packages of tint write no SPIR-V.
+    fn find_compiler_problem(&self, compiler: &Compiler, wrong: &SourceError) -> Option<String> {
+        if self.compilation.is_probe || wrong.position().is_some() {
+            return None;
+        }
+        let program = self.compilation.compiler.as_deref().unwrap_or(compiler.program);
+        let problem = installed::find_problem(program, self.language)?;
+        Some(format!("compiles no shader: {problem}; expected {}", compiler.install_hint))
     }
 
     /// Returns the error for the first missing include file that the compiler's message names.

@@ -364,6 +364,7 @@ fn finding_page(page: &FindingPage) -> String {
 
 #[cfg(test)]
 mod tests {
+    use entry_point::FindingKind;
     use runner::RunVariant;
 
     use super::*;
@@ -378,10 +379,10 @@ mod tests {
     }
 
     #[test]
-    fn every_lint_rule_has_a_page() {
+    fn every_finding_has_a_page() {
         let pages: FindingPages = toml::from_str(FINDINGS_TOML).unwrap();
-        for rule in lint::LintRule::ALL {
-            let kind = format!("lint:{}", rule.name());
+        let rules = lint::LintRule::ALL.iter().map(|rule| format!("lint:{}", rule.name()));
+        for kind in FindingKind::ALL.iter().map(|kind| kind.name().to_owned()).chain(rules) {
             assert!(pages.finding.iter().any(|page| page.kind == kind), "{kind}");
         }
     }

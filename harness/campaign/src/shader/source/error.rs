@@ -16,7 +16,8 @@ pub enum SourceError {
     #[error("{file}: {error}")]
     File { file: String, error: std::io::Error },
     #[error(
-        "{file}: unknown shader extension; expected .comp or another GLSL stage, .hlsl, .compute, .slang, .wgsl, .cl, .spv or .spvasm"
+        "{file}: unknown shader extension; expected .comp or another GLSL stage, .hlsl, .compute, .slang, .wgsl, .cl, \
+         .spv, .spvasm, an archive (.foz), or a script (.amber, .shader_test, .test)"
     )]
     UnknownExtension { file: String },
     #[error(

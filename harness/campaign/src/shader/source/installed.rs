@@ -53,11 +53,7 @@ pub fn known_compilers() -> io::Result<Vec<KnownCompiler>> {
         let version = path.as_ref().map(|path| program_version(path, folder.path()));
         let (mut rejects, mut problem) = (Vec::new(), None);
         for (feature, source) in features_of(extension).filter(|_| path.is_some()) {
-            let file = folder.path().join("feature").with_extension(extension);
-            fs::write(&file, source)?;
-            let compiler = Some(program.to_owned());
-            let compilation = Compilation { compiler, is_uncached: true, ..Compilation::default() };
-            let Err(error) = load(&file.to_string_lossy(), &compilation) else { continue };
+            let Err(error) = compile_feature(program, extension, source, &folder)? else { continue };
             rejects.push(feature);
             // Some packages of tint write no SPIR-V.
             if feature == ANY_SHADER {
@@ -68,6 +64,27 @@ pub fn known_compilers() -> io::Result<Vec<KnownCompiler>> {
         all.push(KnownCompiler { language, program, path, version, rejects, problem, install_hint });
     }
     Ok(all)
+}
+
+/// Returns the start of the message of a compiler that does not compile an empty shader.
+pub(super) fn find_problem(program: &str, language: ShaderLanguage) -> Option<String> {
+    let folder = TemporaryFolder::create().ok()?;
+    let extension = extension_of(language);
+    let (_, source) = features_of(extension).find(|(feature, _)| *feature == ANY_SHADER)?;
+    compile_feature(program, extension, source, &folder).ok()?.err().map(|error| start_of_message(&error))
+}
+
+fn compile_feature(
+    program: &str,
+    extension: &str,
+    source: &str,
+    folder: &TemporaryFolder,
+) -> io::Result<Result<(), SourceError>> {
+    let file = folder.path().join("feature").with_extension(extension);
+    fs::write(&file, source)?;
+    let compiler = Some(program.to_owned());
+    let compilation = Compilation { compiler, is_uncached: true, is_probe: true, ..Compilation::default() };
+    Ok(load(&file.to_string_lossy(), &compilation).map(|_| ()))
 }
 
 /// Returns the features of a language with their sources.
