@@ -47,6 +47,7 @@
  *     builtin:A-B            shaders read the built-in B instead of A
  *     swapped-branch         shaders have the targets of branches exchanged
  *     new-values             atomic additions return the new value
+ *     lane-new-values:N      the same in the invocation with index N in its workgroup
  *     earlier-module:N       one shader in N is the one before it, as from a cache with colliding keys
  *     no-draw:N, twice-draw:N, half-draw:N
  *                            the same for draws; half-draw draws half of the vertices

@@ -26,19 +26,56 @@ static void swap_words(uint32_t *words) {
     words[1] = first;
 }
 
-/* Adds the operand of each atomic addition to its result. `words` has space for twice the words. */
-static size_t return_new_values(uint32_t *words, const uint32_t *given, size_t count) {
+enum { OP_FUNCTION = 54, OP_TYPE_BOOL = 20, OP_CONSTANT = 43, OP_LOAD = 61, OP_SELECT = 169, OP_IEQUAL = 170, LOCAL_INDEX = 29 };
+
+static void append(uint32_t *words, size_t *count, uint32_t opcode, uint32_t operand_count, const uint32_t *operands) {
+    words[(*count)++] = (operand_count + 1) << 16 | opcode;
+    memcpy(words + *count, operands, operand_count * sizeof *words);
+    *count += operand_count;
+}
+
+#define APPEND(opcode, ...) \
+    append(words, &to, opcode, sizeof(uint32_t[]){__VA_ARGS__} / sizeof(uint32_t), (uint32_t[]){__VA_ARGS__})
+
+/* Adds the operand of each atomic addition of 32 bits to its result, for one index in the workgroup if `lane` is given.
+ * `words` has space for four times the words. */
+static size_t return_new_values(uint32_t *words, const uint32_t *given, size_t count, const uint32_t *lane) {
     size_t to = SPIRV_HEADER;
+    uint32_t index = 0, boolean = 0, constants = 0;
     for (size_t at = SPIRV_HEADER; at < count && given[at] >> 16; at += given[at] >> 16) {
-        memcpy(words + to, given + at, (given[at] >> 16) * sizeof *words);
+        const uint32_t *one = given + at;
+        uint32_t opcode = *one & 0xffff;
+        if (opcode == OP_DECORATE && one[2] == BUILT_IN && one[3] == LOCAL_INDEX) index = one[1];
+        if (opcode == OP_TYPE_BOOL) boolean = one[1];
+        memcpy(words + to, one, (*one >> 16) * sizeof *words);
         uint32_t *atomic = words + to;
-        to += given[at] >> 16;
-        if ((given[at] & 0xffff) != OP_ATOMIC_IADD) continue;
-        uint32_t added[] = {5 << 16 | OP_IADD, atomic[1], atomic[2], words[3], atomic[6]};
-        atomic[2] = words[3]++;
-        memcpy(words + to, added, sizeof added);
-        to += 5;
+        to += *one >> 16;
+        if (opcode != OP_ATOMIC_IADD || (lane && !(index && boolean))) continue;
+        uint32_t type = one[1], result = one[2], old = words[3]++, added = one[6];
+        atomic[2] = old;
+        if (lane) {
+            /* The constants are declared below, before the functions. */
+            if (!constants) constants = words[3], words[3] += 2;
+            uint32_t loaded = words[3]++, is_lane = words[3]++;
+            APPEND(OP_LOAD, type, loaded, index);
+            APPEND(OP_IEQUAL, boolean, is_lane, loaded, constants);
+            APPEND(OP_SELECT, type, added = words[3]++, is_lane, one[6], constants + 1);
+        }
+        APPEND(OP_IADD, type, result, old, added);
     }
+    if (!constants) return to;
+    size_t functions = SPIRV_HEADER, end = to;
+    uint32_t type = 0;
+    for (size_t at = SPIRV_HEADER; at < to; at += words[at] >> 16) {
+        if ((words[at] & 0xffff) == OP_ATOMIC_IADD) type = words[at + 1];
+        if ((words[at] & 0xffff) == OP_FUNCTION && functions == SPIRV_HEADER) functions = at;
+    }
+    APPEND(OP_CONSTANT, type, constants, *lane);
+    APPEND(OP_CONSTANT, type, constants + 1, 0);
+    uint32_t declared[8];
+    memcpy(declared, words + end, sizeof declared);
+    memmove(words + functions + 8, words + functions, (end - functions) * sizeof *words);
+    memcpy(words + functions, declared, sizeof declared);
     return to;
 }
 
@@ -48,11 +85,13 @@ static Result layer_vkCreateShaderModule(Handle handle, const ModuleInfo *info, 
     if (result) return result;
     Result (*create)(Handle, const ModuleInfo *, const void *, uint64_t *) =
         (Result(*)(Handle, const ModuleInfo *, const void *, uint64_t *))next_function(handle, "vkCreateShaderModule");
-    uint32_t *words = malloc(2 * info->bytes);
+    uint32_t *words = malloc(4 * info->bytes);
     if (!words) return OUT_OF_HOST_MEMORY;
     memcpy(words, info->words, info->bytes);
     size_t count = info->bytes / 4;
-    if (is_fault("new-values")) count = return_new_values(words, info->words, count);
+    uint32_t lane = fault_number();
+    if (is_fault("new-values")) count = return_new_values(words, info->words, count, NULL);
+    if (is_fault("lane-new-values")) count = return_new_values(words, info->words, count, &lane);
     uint32_t *size = find_local_size(words, count);
     if (size && is_fault("larger-local") && is_nth(&modules)) *size += 1;
     if (size && is_fault("double-local") && is_nth(&modules)) *size *= 2;
