@@ -11,16 +11,17 @@ mod edit;
 mod handover;
 mod walk_fixes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{
-    Condition, Instruction, InstructionKind, Question, QuestionKind, Race, Scope, Span, StorageClass,
+    Condition, Instruction, InstructionKind, Order, Question, QuestionKind, Race, Scope, Semantics, Span,
+    StorageClass, StorageClassSet,
 };
 use model::{Model, PredictError};
 use spirv_reader::SpirvModule;
 
 use entry_point::accessed_variable::accessed_variable;
-use entry_point::{AnalysisOptions, FindingCause, Spot};
+use entry_point::{AnalysisOptions, FindingCause, InvocationId, Spot};
 use symbolic::{Lifted, ModelQuery, RaceSpot, decide_with_model, emit, lift};
 use walk::GridFinding;
 
@@ -36,13 +37,19 @@ const TRIAL_STEPS: u64 = 40_000;
 /// Upper bound on the candidates.
 const MAX_TRIALS: usize = 600;
 
-/// The synchronization that two racing accesses lack.
+/// The synchronization that two racing accesses lack (Vulkan specification, Memory Model).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingSync {
     /// An access is private, so no synchronization publishes it.
     NonPrivate,
     /// Neither access happens before the other.
     HappensBefore,
+    /// The same, in different workgroups.
+    BetweenWorkgroups,
+    /// A barrier between the accesses does not order their storage class.
+    StorageClass,
+    /// A barrier between the accesses has no memory semantics.
+    Semantics,
     /// The write happens before, but is not available or not visible.
     Availability,
     /// The synchronization has too narrow a scope.
@@ -54,13 +61,30 @@ impl MissingSync {
     pub fn description(self) -> &'static str {
         match self {
             MissingSync::NonPrivate => {
-                "an access is private to its invocation, so that no synchronization publishes it"
+                "an access is private to its invocation, so that no synchronization publishes it (Private vs. Non-Private)"
             }
-            MissingSync::HappensBefore => "no synchronization orders the two accesses",
+            MissingSync::HappensBefore => {
+                "no synchronization orders the two accesses: between them is neither a barrier that both execute nor a release that an \
+                 acquire observes (Synchronizes-With)"
+            }
+            MissingSync::BetweenWorkgroups => {
+                "no synchronization orders the two accesses: a barrier is of one workgroup, and no acquire in one of the two observes a \
+                 release in the other (Synchronizes-With)"
+            }
+            MissingSync::StorageClass => {
+                "no synchronization orders the two accesses: the semantics of the barrier between them leave out their memory (Memory \
+                 Semantics)"
+            }
+            MissingSync::Semantics => {
+                "no synchronization orders the two accesses: the barrier between them has no release and acquire for both (Memory \
+                 Semantics)"
+            }
             MissingSync::Availability => {
-                "the accesses are synchronized, but the memory is not made available and visible between them"
+                "the accesses are synchronized, but the memory is not made available and visible between them (Availability and Visibility)"
             }
-            MissingSync::Scope => "the scope of the synchronization between the accesses is too narrow",
+            MissingSync::Scope => {
+                "the scope of the synchronization between the accesses is too narrow (Scope)"
+            }
         }
     }
 }
@@ -100,6 +124,9 @@ pub fn find_missing_sync(
     };
     let widen_to_queue_family = |kind: &InstructionKind| emit::widen_scope(kind, Scope::QueueFamily);
     let published = |kind: &InstructionKind| emit::make_coherent(kind, Scope::QueueFamily);
+    let ordered_by = |strengthen: fn(Semantics) -> Semantics| {
+        move |kind: &InstructionKind| published(kind).or_else(|| strengthen_barrier(kind, strengthen))
+    };
     Ok(if !races(&emit::make_non_private)? {
         MissingSync::NonPrivate
     } else if !races(&published)? {
@@ -108,9 +135,54 @@ pub fn find_missing_sync(
         || !races(&|kind| published(kind).or_else(|| widen_to_queue_family(kind)))?
     {
         MissingSync::Scope
+    } else if !races(&ordered_by(of_every_class))? {
+        MissingSync::StorageClass
+    } else if !races(&ordered_by(in_both_directions))? {
+        MissingSync::Semantics
+    } else if is_between_workgroups(&lifted.invocations) {
+        MissingSync::BetweenWorkgroups
     } else {
         MissingSync::HappensBefore
     })
+}
+
+/// Returns true if each invocation is of another workgroup.
+fn is_between_workgroups(invocations: &[InvocationId]) -> bool {
+    let workgroups: BTreeSet<u32> = invocations.iter().map(|one| one.workgroup_index).collect();
+    workgroups.len() == invocations.len()
+}
+
+/// Replaces the semantics of a barrier.
+fn strengthen_barrier(
+    kind: &InstructionKind,
+    strengthen: fn(Semantics) -> Semantics,
+) -> Option<InstructionKind> {
+    let mut changed = kind.clone();
+    match &mut changed {
+        InstructionKind::Fence { semantics, .. } => *semantics = strengthen(*semantics),
+        InstructionKind::ControlBarrier(barrier) => {
+            barrier.semantics = Some(strengthen(barrier.semantics.unwrap_or_default()));
+        }
+        _ => return None,
+    }
+    Some(changed)
+}
+
+fn of_every_class(semantics: Semantics) -> Semantics {
+    if semantics.order == Order::Relaxed {
+        return semantics;
+    }
+    let (make_available, make_visible) = (semantics.order.releases(), semantics.order.acquires());
+    Semantics {
+        classes: StorageClassSet::GLOBAL.with(StorageClass::Workgroup),
+        make_available,
+        make_visible,
+        ..semantics
+    }
+}
+
+fn in_both_directions(semantics: Semantics) -> Semantics {
+    of_every_class(Semantics { order: Order::AcquireRelease, ..semantics })
 }
 
 fn instructions_mut(lifted: &mut Lifted) -> impl Iterator<Item = &mut Instruction> {
