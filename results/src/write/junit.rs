@@ -33,7 +33,9 @@ impl<W: Write> RunWriter for JunitRunWriter<W> {
     fn write_verdict(&mut self, line: &RunLine) -> io::Result<()> {
         let is_failure = match line.verdict {
             VerdictWord::Violates => true,
-            VerdictWord::Inconclusive => !line.has_reason(Reason::NotExercised),
+            VerdictWord::Inconclusive => {
+                ![Reason::NotExercised, Reason::NoTime].iter().any(|why| line.has_reason(*why))
+            }
             VerdictWord::Conforms | VerdictWord::Undefined | VerdictWord::Skipped => {
                 line.broken_claim().is_some()
             }
