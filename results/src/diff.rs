@@ -276,7 +276,7 @@ fn compare_rates<'a>(old: &'a RunLine, new: &'a RunLine) -> Vec<RatePair<'a>> {
                 new,
                 outcome: outcome.clone(),
                 counts,
-                comparison: compare_outcome((old, before), (new, after)),
+                comparison: compare_outcome(old, before, new, after),
             })
         })
         .collect()
@@ -284,8 +284,10 @@ fn compare_rates<'a>(old: &'a RunLine, new: &'a RunLine) -> Vec<RatePair<'a>> {
 
 /// Compares an outcome by batches, or else by repeated runs.
 fn compare_outcome(
-    (old, before): (&RunLine, Option<&RunOutcome>),
-    (new, after): (&RunLine, Option<&RunOutcome>),
+    old: &RunLine,
+    before: Option<&RunOutcome>,
+    new: &RunLine,
+    after: Option<&RunOutcome>,
 ) -> Option<RunComparison> {
     if let Some((old_total, new_total)) = old.batches.zip(new.batches) {
         let sightings = |row: Option<&RunOutcome>| row.and_then(|row| row.batches).unwrap_or_default();

@@ -452,7 +452,7 @@ impl ClassifierBuilder {
         let mut instance_loop = LoopBuilder::new(&mut self.module);
         let next = self.module.id();
         let number = self.module.id();
-        instance_loop.carry_counter_as((number, next), first, step);
+        instance_loop.carry_counter_as(number, next, first, step);
         let before = self.module.current_block();
         instance_loop.enter(&mut self.module, before);
         let more = self.module.emit_bool(Op::ULessThan, &[number, end]);

@@ -434,8 +434,8 @@ impl DispatchEmitter<'_> {
         if let Some(outside) = outside {
             self.count_overflow(outside);
         }
-        place.role = self.emit_claim(&place, (class, group), local)?;
-        self.emit_receipt(&place, (class, group), local, idle)?;
+        place.role = self.emit_claim(&place, class, group, local)?;
+        self.emit_receipt(&place, class, group, local, idle)?;
         // The code before the rounds may have created blocks.
         let entry = self.module.current_block();
         // Fragments of one pixel may run sequentially, so waiting would be useless.

@@ -58,12 +58,12 @@ impl LoopBuilder {
     /// Carries a counter that grows by `step` in each iteration.
     pub fn carry_counter(&mut self, module: &mut ModuleBuilder, first: Word, step: Word) -> Word {
         let (now, next) = (module.id(), module.id());
-        self.carry_counter_as((now, next), first, step);
+        self.carry_counter_as(now, next, first, step);
         now
     }
 
     /// Carries a counter with ids for this iteration and for the next one.
-    pub fn carry_counter_as(&mut self, (now, next): (Word, Word), first: Word, step: Word) {
+    pub fn carry_counter_as(&mut self, now: Word, next: Word, first: Word, step: Word) {
         self.carried.push(CarriedWord { initial: first, current: now, next, step: Some(step) });
     }
 

@@ -97,7 +97,7 @@ impl WorkgroupLayout {
         let loops = test.threads.iter().any(flow::has_loop);
         if let Some(shape) = size {
             let max_lanes = max_lanes.min(if loops { config.max_lanes_with_loops } else { u32::MAX });
-            return WorkgroupLayout::with_shape(test, config, (roles, classes), shape, max_lanes);
+            return WorkgroupLayout::with_shape(test, config, roles, classes, shape, max_lanes);
         }
         if classes.iter().all(|threads| threads.len() == 1) {
             let vertex = config.variant.stage == CarrierStage::Vertex;
@@ -123,7 +123,7 @@ impl WorkgroupLayout {
             // subgroup.
             let max_threads = classes.iter().map(Vec::len).max().unwrap_or(1) as u32;
             let shape = [config.subgroup_size.saturating_mul(max_threads), 1, 1];
-            return WorkgroupLayout::with_shape(test, config, (roles, classes), shape, max_lanes);
+            return WorkgroupLayout::with_shape(test, config, roles, classes, shape, max_lanes);
         }
         Rule::VaryingSubgroups.when(config.variant.subgroup_size == SubgroupSize::Varying)?;
         let largest_share = subgroups.iter().flatten().map(|(_, count)| *count).max().unwrap_or(1);
@@ -151,7 +151,8 @@ impl WorkgroupLayout {
     fn with_shape(
         test: &Test,
         config: &KernelConfig,
-        (mut roles, classes): (Vec<Role>, Vec<Vec<ThreadId>>),
+        mut roles: Vec<Role>,
+        classes: Vec<Vec<ThreadId>>,
         shape: [u32; 3],
         max_lanes: u32,
     ) -> Result<WorkgroupLayout, CompileError> {

@@ -62,7 +62,7 @@ fn answer_text(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String
         let found = answer.race_spot.as_ref();
         let options = AnalysisOptions { keep_all: true, ..options.clone() };
         let with_all_accesses = symbolic::lift(&module, &options).unwrap();
-        let fix = repair::fix_races((&module, &options), &with_all_accesses, &model, found, &query).unwrap();
+        let fix = repair::fix_races(&module, &options, &with_all_accesses, &model, found, &query).unwrap();
         for change in &fix.changes {
             let source = module.source_line(change.line).unwrap();
             text += &format!(

@@ -396,7 +396,7 @@ fn the_accessed_block_of_a_shared_binding_is_named() {
     let found = symbolic::answer_with_model(&with_all_accesses, &model, &query).unwrap().race_spot;
     assert!(found.as_ref().is_some_and(|found| found.element.starts_with("words[")), "{found:?}");
     let fix =
-        repair::fix_races((&module, &options), &with_all_accesses, &model, found.as_ref(), &query).unwrap();
+        repair::fix_races(&module, &options, &with_all_accesses, &model, found.as_ref(), &query).unwrap();
     assert!(declares_words(&fix.changes), "{:?}", fix.changes);
 }
 

@@ -50,7 +50,7 @@ pub fn variations(text: &str, offset: usize) -> Vec<Variation> {
     }
     if let InstructionKind::Access(access) = kind {
         let others = StorageClass::ALL.into_iter().filter(|class| *class != access.place.class);
-        found.extend(others.map(|class| change_class(&test, (thread, index), access.place.location, class)));
+        found.extend(others.map(|class| change_class(&test, thread, index, access.place.location, class)));
     }
     let original_text = kind.to_text(&test, thread);
     let is_valid = |variation: &Variation| {
@@ -95,7 +95,8 @@ fn apply_edits(text: &str, variation: &Variation) -> Option<String> {
 /// Returns the test with all accesses of a location in another storage class.
 fn change_class(
     test: &Test,
-    (thread, index): (ThreadId, usize),
+    thread: ThreadId,
+    index: usize,
     location: LocationId,
     class: StorageClass,
 ) -> Variation {

@@ -160,7 +160,7 @@ pub fn lay_out(
     let width = if rows == 0 { 0.0 } else { x };
 
     let arrow_curves = route_arrows(arrows, &positions, &boxes, &extents, &side_within_column);
-    let labels = place_labels(arrows, &arrow_curves, &boxes, (width, height));
+    let labels = place_labels(arrows, &arrow_curves, &boxes, width, height);
     // Many arrows between few events push labels out: the picture grows with them.
     let ends = |end: &dyn Fn(&Rectangle) -> f64| labels.iter().map(end).fold(0.0, f64::max);
     let width = f64::max(width, ends(&|label| label.x + label.width));
@@ -292,7 +292,8 @@ fn place_labels(
     arrows: &[Arrow],
     curves: &[Curve],
     boxes: &[(usize, Rectangle)],
-    (width, height): (f64, f64),
+    width: f64,
+    height: f64,
 ) -> Vec<Rectangle> {
     let mut placed: Vec<Rectangle> = Vec::new();
     let sample = |curve: &Curve| -> Vec<Point> {

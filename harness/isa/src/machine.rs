@@ -571,7 +571,7 @@ impl Machine {
             MachineStep::ExecuteCacheInstruction { wave } => self.invalidate_lines(state, wave, events),
             MachineStep::StartDispatch => self.start_next_dispatch(state, events),
             MachineStep::Refill { cache, unit_or_array: place, cell, source: from } => {
-                self.refill_line(state, (cache, place), cell, from);
+                self.refill_line(state, cache, place, cell, from);
             }
         }
     }
@@ -717,7 +717,7 @@ impl Machine {
             self.record_returned_value(state, wave, part.slot, value);
             (if hit { MachineEvent::HitArray } else { MachineEvent::Read }, value)
         } else {
-            let value = self.cell_after(state, (owner, details), part, memory);
+            let value = self.cell_after(state, owner, details, part, memory);
             if let Some(cell) = state.values.get_mut(usize::from(entry.cell)) {
                 *cell = value;
             }
@@ -760,7 +760,8 @@ impl Machine {
     fn cell_after(
         &self,
         state: &ExplorationState,
-        (owner, access): (&IsaWave, &Access),
+        owner: &IsaWave,
+        access: &Access,
         part: &AccessPart,
         memory: u64,
     ) -> u64 {

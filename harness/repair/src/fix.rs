@@ -200,7 +200,8 @@ fn instructions_mut(lifted: &mut Lifted) -> impl Iterator<Item = &mut Instructio
 /// # Errors
 /// Fails beyond the bounds of the engine.
 pub fn fix_races(
-    (module, options): (&SpirvModule, &AnalysisOptions),
+    module: &SpirvModule,
+    options: &AnalysisOptions,
     lifted: &Lifted,
     model: &Model,
     race: Option<&RaceSpot>,

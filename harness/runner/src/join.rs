@@ -109,7 +109,8 @@ impl Join {
     pub(crate) fn append_steps(
         self,
         queues: &[QueueId],
-        (dependency, stages): (Dependency, (StageMask, StageMask)),
+        dependency: Dependency,
+        stages: (StageMask, StageMask),
         semaphores: &mut Vec<Semaphore>,
         steps: &mut Vec<PlanStep>,
     ) {

@@ -593,7 +593,7 @@ impl<'d> TestRun<'d> {
             let drawn = self.comparison_random.random_range(0..COMPARISON_INTERVAL) == 0;
             drawn || tally.dispatches == 0 || classifier.always_compared
         });
-        match place.count_dispatch((classifier, compared), &dispatch.parameters, instances, tally) {
+        match place.count_dispatch(classifier, compared, &dispatch.parameters, instances, tally) {
             // No instance of it was counted.
             Err(Cause::Device(DeviceError::NotExecuted(_))) => {
                 tally.discard(Execution::Incomplete, instances as u64)

@@ -135,7 +135,8 @@ fn build_row_chart<'a, 'b>(
     title: &str,
     lines: &[&RunLine],
     values: Range<f64>,
-    (axis, number): (&str, &dyn Fn(&f64) -> String),
+    axis: &str,
+    number: &dyn Fn(&f64) -> String,
 ) -> Result<RowChart<'a, 'b>, PlotError> {
     let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 18))
@@ -171,7 +172,7 @@ fn draw_weak_rates(device: &str, lines: &[&RunLine]) -> Result<String, PlotError
         let axis = "rate, 95 % interval; ◁ never seen: the rate is below with 95 %; red: a rule was broken";
         let title = format!("Weak outcomes on {device}");
         let mut chart =
-            build_row_chart(area, &title, lines, axis_start..1.0, (axis, &|rate| format_probability(*rate)))?;
+            build_row_chart(area, &title, lines, axis_start..1.0, axis, &|rate| format_probability(*rate))?;
         for (index, line) in lines.iter().enumerate() {
             let at = SegmentValue::CenterOf(index);
             let (rate, bound) = rate(line);
@@ -209,7 +210,7 @@ fn draw_speeds(device: &str, lines: &[&RunLine]) -> Result<String, PlotError> {
         let title = format!("Instances a second on {device}");
         let number = |speed: &f64| format_count(speed.round() as u64);
         let mut chart =
-            build_row_chart(area, &title, lines, least..most * 1.1, ("instances a second", &number))?;
+            build_row_chart(area, &title, lines, least..most * 1.1, "instances a second", &number)?;
         let bars = lines.iter().enumerate().map(|(index, line)| {
             let mut bar = Rectangle::new(
                 [(least, SegmentValue::Exact(index)), (speed(line), SegmentValue::Exact(index + 1))],

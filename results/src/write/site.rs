@@ -110,7 +110,7 @@ pub fn build_files(
     let mutants = MutantVerdicts::from_lines(report.lines());
     for (test, (row, place)) in report.tests.iter().zip(&paths.tests).enumerate() {
         let page =
-            render_test_page((report, &mutants), row, pictures.get(test).and_then(Option::as_ref), &paths);
+            render_test_page(report, &mutants, row, pictures.get(test).and_then(Option::as_ref), &paths);
         files.push(SiteFile { path: format!("test/{place}.html"), bytes: page.into_bytes() });
     }
     let columns =
@@ -339,7 +339,8 @@ fn render_device_page(report: &Report, device: usize, paths: &PagePaths, plots: 
 }
 
 fn render_test_page(
-    (report, mutants): (&Report, &MutantVerdicts<'_>),
+    report: &Report,
+    mutants: &MutantVerdicts<'_>,
     row: &TestRow,
     picture: Option<&ExplainedPicture>,
     paths: &PagePaths,

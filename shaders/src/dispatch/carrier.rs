@@ -339,11 +339,12 @@ impl DispatchEmitter<'_> {
     pub(super) fn emit_claim(
         &mut self,
         place: &InvocationStart,
-        (class, group): (Word, Word),
+        class: Word,
+        group: Word,
         local: Word,
     ) -> Result<Word, Rule> {
         let Some(claims) = self.claims_buffer else { return Ok(place.role) };
-        let receipt = self.prepare_receipt(place, (class, group));
+        let receipt = self.prepare_receipt(place, class, group);
         let before = self.module.current_block();
         let overlaps = self.test.interlock_order().is_some();
         let relaxed = self.relaxed_order();

@@ -97,7 +97,8 @@ impl DispatchEmitter<'_> {
     pub(super) fn emit_receipt(
         &mut self,
         place: &InvocationStart,
-        (class, group): (Word, Word),
+        class: Word,
+        group: Word,
         local: Word,
         is_stress: Option<Word>,
     ) -> Result<(), Rule> {
@@ -105,7 +106,7 @@ impl DispatchEmitter<'_> {
         if !self.config.variant.stage.has_workgroups() {
             return Ok(());
         }
-        let Some(receipt) = self.prepare_receipt(place, (class, group)) else { return Ok(()) };
+        let Some(receipt) = self.prepare_receipt(place, class, group) else { return Ok(()) };
         let receipt_index = match is_stress {
             Some(extra) => self.module.emit_word(Op::Select, &[extra, receipt.one, local]),
             None => local,
@@ -119,7 +120,8 @@ impl DispatchEmitter<'_> {
     pub(super) fn prepare_receipt(
         &mut self,
         place: &InvocationStart,
-        (class, group): (Word, Word),
+        class: Word,
+        group: Word,
     ) -> Option<Receipt> {
         let buffer = self.rendezvous_buffer.filter(|_| self.has_receipts())?;
         let buffers: Vec<Word> = self.buffers.iter().map(|own| own.variable).collect();

@@ -95,7 +95,8 @@ fn read_module_file<'a>(
 /// # Errors
 /// If a shader is invalid, or their interfaces differ.
 pub fn compare_files(
-    (before, after): (&str, &str),
+    before: &str,
+    after: &str,
     compilation: &Compilation,
     options: &AnalysisOptions,
     model: &Model,
@@ -104,12 +105,13 @@ pub fn compare_files(
     let ModuleFile { named: first, options, .. } = read_module_file(before, compilation, options)?;
     let open = request.open_parts(&first, &options)?;
     let second = read_module_file(after, compilation, &options)?.named;
-    compare_modules((&first, &second), &options, model, request, open.as_ref())
+    compare_modules(&first, &second, &options, model, request, open.as_ref())
 }
 
 /// Compares the entry points of two modules.
 fn compare_modules(
-    (before, after): (&NamedModule<'_>, &NamedModule<'_>),
+    before: &NamedModule<'_>,
+    after: &NamedModule<'_>,
     options: &AnalysisOptions,
     model: &Model,
     request: &RefineRequest,
@@ -152,7 +154,7 @@ fn compare_modules(
             after: after.file.to_owned(),
             entry,
             micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
-            ..comparison_line(&found, (before, after), model, request)
+            ..comparison_line(&found, before, after, model, request)
         });
     }
     Ok(lines)
@@ -235,7 +237,8 @@ fn full_reason(found: &Refinement) -> String {
 /// Returns the line of a comparison, without files, entry point and time.
 fn comparison_line(
     found: &Refinement,
-    (before, after): (&NamedModule<'_>, &NamedModule<'_>),
+    before: &NamedModule<'_>,
+    after: &NamedModule<'_>,
     model: &Model,
     request: &RefineRequest,
 ) -> RefineLine {
@@ -359,7 +362,7 @@ impl CompilerRefinement<'_> {
         });
         let compared = compiled.and_then(|module| {
             let after = NamedModule { file: command, module, unset: Vec::new() };
-            compare_modules((&before, &after), &options, self.model, self.request, open.as_ref())
+            compare_modules(&before, &after, &options, self.model, self.request, open.as_ref())
                 .map_err(|failure| CompilerFailure::new("not comparable", failure.report().to_string()))
         });
         let failed_line = |failure: CompilerFailure| RefineLine {

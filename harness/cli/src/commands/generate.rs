@@ -37,7 +37,7 @@ pub fn generate(arguments: &Generate, quiet: bool) -> Result<Outcome, Failure> {
     }
     let mut destination = Destination::new(arguments.out.as_deref())?;
     match &arguments.clause {
-        Some(clause) => write_clause_tests(&chosen.model, (clause, arguments), &mut destination, quiet)?,
+        Some(clause) => write_clause_tests(&chosen.model, clause, arguments, &mut destination, quiet)?,
         None => write_minimal(&chosen.model, arguments, &mut destination, quiet)?,
     }
     Ok(Outcome::Success)
@@ -172,7 +172,8 @@ fn describe_test(mut test: Test, name: &str, model: &Model, reachability: Reacha
 /// mutation left when the time is over gets a reduced test of the corpus, which need not be the smallest.
 fn write_clause_tests(
     model: &Model,
-    (clause, arguments): (&str, &Generate),
+    clause: &str,
+    arguments: &Generate,
     destination: &mut Destination<'_>,
     quiet: bool,
 ) -> Result<(), Failure> {

@@ -47,7 +47,7 @@ pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
                 arguments.shaders.len()
             )));
         };
-        output.add(compare_files((before, after), &compilation, &options, &model, &request)?)?;
+        output.add(compare_files(before, after, &compilation, &options, &model, &request)?)?;
         return output.finish();
     }
     for command in &arguments.through {

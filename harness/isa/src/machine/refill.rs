@@ -72,7 +72,8 @@ impl Machine {
     pub(super) fn refill_line(
         &self,
         state: &mut ExplorationState,
-        (cache, place): (usize, usize),
+        cache: usize,
+        place: usize,
         cell: u16,
         source: LoadSource,
     ) {

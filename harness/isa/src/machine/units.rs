@@ -56,7 +56,7 @@ impl Machine {
         let cells = owner.cells_of(pending.access);
         for (part, (cell, access_part)) in cells.iter().zip(&details.parts).enumerate() {
             let memory = self.memory_value(state, *cell);
-            let new = self.cell_after(state, (owner, details), access_part, memory);
+            let new = self.cell_after(state, owner, details, access_part, memory);
             if let Some(value) = state.values.get_mut(usize::from(*cell)) {
                 *value = new;
             }

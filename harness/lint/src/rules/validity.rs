@@ -418,7 +418,7 @@ impl InstructionUses<'_> {
     /// Checks the operands of a load or store.
     fn check_operands(&mut self, pointer: u32, memory: MemoryOperands, writes: bool) {
         let rule = ValidityRule::OperandsOnMemory;
-        self.check_direction(memory, writes, ("Pointer", rule));
+        self.check_direction(memory, writes, "Pointer", rule);
         self.check_model(memory.non_private, "has memory operands of the Vulkan memory model");
         let is_shared = memory.non_private || memory.available.is_some() || memory.visible.is_some();
         match self.pointer_class(pointer).filter(|class| is_shared && !is_shared_class(*class)) {
@@ -436,14 +436,14 @@ impl InstructionUses<'_> {
 
     /// Checks the memory operands of an image access.
     fn check_texel(&mut self, operands: TexelOperands, writes: bool) {
-        self.check_direction(operands.memory, writes, ("Texel", ValidityRule::OperandsOfTexels));
+        self.check_direction(operands.memory, writes, "Texel", ValidityRule::OperandsOfTexels);
         let of_model = ImageOperands::NON_PRIVATE_TEXEL | ImageOperands::VOLATILE_TEXEL;
         let is_used = operands.mask.intersects(of_model);
         self.check_model(is_used, "has image operands of the Vulkan memory model");
     }
 
     /// Checks that availability is on writes and visibility on reads, of non-private accesses.
-    fn check_direction(&mut self, memory: MemoryOperands, writes: bool, (kind, rule): (&str, ValidityRule)) {
+    fn check_direction(&mut self, memory: MemoryOperands, writes: bool, kind: &str, rule: ValidityRule) {
         for (scope, word, is_other) in
             [(memory.available, "Available", !writes), (memory.visible, "Visible", writes)]
         {

@@ -452,7 +452,7 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
                 let sources =
                     (0..self.bounds.n).filter(|event| !self.possible_successors(relation, *event).is_empty());
                 let exponent = sources.count().next_power_of_two().ilog2();
-                self.path_term((id, relation), exponent, from, to)
+                self.path_term(id, relation, exponent, from, to)
             }
             PlanNode::Plus(_) | PlanNode::Star(_) => {
                 let whole = self.solver.circuit.input();
@@ -521,13 +521,7 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
     }
 
     /// Returns the bit that a path of at most this power of two steps leads from an event to another.
-    fn path_term(
-        &mut self,
-        (closure, relation): (NodeId, NodeId),
-        exponent: u32,
-        from: usize,
-        to: usize,
-    ) -> Bit {
+    fn path_term(&mut self, closure: NodeId, relation: NodeId, exponent: u32, from: usize, to: usize) -> Bit {
         let within = |value: &CatValue<M>| value.as_relation().is_some_and(|pairs| pairs.contains(from, to));
         if within(self.bounds.must(closure)) {
             return Bit::TRUE;
@@ -540,13 +534,13 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         if let Some(known) = self.paths.get(&key) {
             return *known;
         }
-        let mut terms = vec![self.path_term((closure, relation), shorter, from, to)];
+        let mut terms = vec![self.path_term(closure, relation, shorter, from, to)];
         for between in self.possible_successors(closure, from) {
-            let second = self.path_term((closure, relation), shorter, between, to);
+            let second = self.path_term(closure, relation, shorter, between, to);
             if second == Bit::FALSE {
                 continue;
             }
-            let first = self.path_term((closure, relation), shorter, from, between);
+            let first = self.path_term(closure, relation, shorter, from, between);
             let executes = self.executes_too(between, from, to);
             terms.push(self.solver.circuit.all(&[first, second, executes]));
         }

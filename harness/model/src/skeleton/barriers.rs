@@ -132,7 +132,7 @@ impl<'t> PathAssignment<'t> {
                         let Some(candidate) = control_barrier_at(test, other_id, index as u16) else {
                             continue;
                         };
-                        if self.are_same_barrier((id, barrier), (other_id, candidate)) {
+                        if self.are_same_barrier(id, barrier, other_id, candidate) {
                             if reached(other, index, step.occurrence) {
                                 arrived += 1;
                             } else {
@@ -189,8 +189,10 @@ impl<'t> PathAssignment<'t> {
     /// Returns true if two control barriers are one barrier, in one instance of their execution scope.
     fn are_same_barrier(
         &self,
-        (left_thread, left): (ThreadId, &ControlBarrier),
-        (right_thread, right): (ThreadId, &ControlBarrier),
+        left_thread: ThreadId,
+        left: &ControlBarrier,
+        right_thread: ThreadId,
+        right: &ControlBarrier,
     ) -> bool {
         if self.semantic.has_global_barriers {
             return left.id == right.id && left.resource == right.resource;
@@ -212,7 +214,7 @@ impl<'t> PathAssignment<'t> {
     /// gives a separate event structure.
     pub(super) fn add_barrier_sync(&self, mut skeleton: Skeleton, barriers: &[Arrival<'t>]) -> Vec<Skeleton> {
         let are_same = |left: &Arrival<'_>, right: &Arrival<'_>| {
-            self.are_same_barrier((left.thread, left.barrier), (right.thread, right.barrier))
+            self.are_same_barrier(left.thread, left.barrier, right.thread, right.barrier)
         };
         let can_synchronize = |left: &Arrival<'_>, right: &Arrival<'_>| {
             left.occurrence == right.occurrence && are_same(left, right) && self.share_tangle(left, right)

@@ -109,7 +109,8 @@ impl OperationGraph<'_> {
     /// that start making it visible (VK-AV-05, VK-VISC-01 to -03).
     fn chain_ends(
         &self,
-        (access, cell): (usize, usize),
+        access: usize,
+        cell: usize,
         elements: &[ChainElement],
         happens_before: &Relation,
     ) -> [Set; SHADER_SCOPES.len()] {
@@ -219,9 +220,9 @@ impl OperationGraph<'_> {
                 let mut is_ordered_through_shader = || {
                     // Computed once for an access, and only if some pair needs it.
                     let from = *ends[x]
-                        .get_or_insert_with(|| self.chain_ends((x, cell), availability, happens_before));
+                        .get_or_insert_with(|| self.chain_ends(x, cell, availability, happens_before));
                     let to = if right.is_read() {
-                        *ends[y].get_or_insert_with(|| self.chain_ends((y, cell), visibility, happens_before))
+                        *ends[y].get_or_insert_with(|| self.chain_ends(y, cell, visibility, happens_before))
                     } else {
                         // A write needs no visibility: the chain ends at the write itself.
                         [1 << y; SHADER_SCOPES.len()]

@@ -318,9 +318,11 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
                         let result = tangle::exchange_result(
                             test,
                             instances,
-                            (self.paths, self.tangles),
+                            self.paths,
+                            self.tangles,
                             &values,
-                            (thread, number),
+                            thread,
+                            number,
                         );
                         values[thread][place] = result;
                         progress |= result.is_some();

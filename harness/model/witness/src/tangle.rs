@@ -31,9 +31,11 @@ pub fn operand(kind: &InstructionKind) -> Option<Operand> {
 pub fn exchange_result(
     test: &Test,
     instances: &Instances,
-    (paths, tangles): (&[&ThreadPath], &DynamicInstances),
+    paths: &[&ThreadPath],
+    tangles: &DynamicInstances,
     values: &[Vec<Option<Value>>],
-    (thread, number): (usize, usize),
+    thread: usize,
+    number: usize,
 ) -> Option<Value> {
     let exchange = paths[thread].exchanges.get(number)?;
     let same_subgroup =

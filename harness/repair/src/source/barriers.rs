@@ -134,7 +134,7 @@ fn place_insertion(
     }
     let (before, after) = side.to_flags();
     let insert_around = |statement: &ShaderStatement| match source.is_unbraced(&statement.range) {
-        true => vec![add_braces(source, statement, code, (before, after))],
+        true => vec![add_braces(source, statement, code, before, after)],
         false => {
             let sides = [(before, true), (after, false)].into_iter().filter(|(is_on_side, _)| *is_on_side);
             sides.map(|(_, is_before)| insert_next_to(source, statement, code, is_before)).collect()
@@ -168,7 +168,7 @@ fn place_insertion(
             if alternatives.is_empty() {
                 alternatives.extend(
                     statements_with_condition_on(source, line)
-                        .flat_map(|one| insert_around_condition(source, one, code, (before, after))),
+                        .flat_map(|one| insert_around_condition(source, one, code, before, after)),
                 );
             }
             alternatives
@@ -189,7 +189,8 @@ fn insert_around_condition(
     source: &ShaderText,
     statement: &ShaderStatement,
     code: &str,
-    (before, after): (bool, bool),
+    before: bool,
+    after: bool,
 ) -> Vec<Vec<CodeEdit>> {
     let is_unbraced = source.is_unbraced(&statement.range);
     if is_unbraced && before {
@@ -205,7 +206,7 @@ fn insert_around_condition(
         let body = then.block_statements().first().map(|body| body.range.clone());
         if let Some(body) = body.and_then(|range| source.path_to(range.start).pop()) {
             after.push(match source.is_unbraced(&body.range) {
-                true => add_braces(source, body, code, (true, false)),
+                true => add_braces(source, body, code, true, false),
                 false => insert_next_to(source, body, code, true),
             });
         }
@@ -234,7 +235,8 @@ fn add_braces(
     source: &ShaderText,
     statement: &ShaderStatement,
     code: &str,
-    (is_before, is_after): (bool, bool),
+    is_before: bool,
+    is_after: bool,
 ) -> CodeEdit {
     let indentation = source.indentation(statement.range.start);
     let outer = indentation.strip_suffix(source.indentation_unit()).unwrap_or(indentation);
@@ -256,7 +258,7 @@ fn insert_at_body_end(source: &ShaderText, body: &ShaderStatement, code: &str) -
     match (&body.kind, body.block_statements().last()) {
         (StatementKind::Block(_), Some(last)) => Some(vec![insert_next_to(source, last, code, false)]),
         (StatementKind::Block(_), None) => None,
-        _ => Some(vec![add_braces(source, body, code, (false, true))]),
+        _ => Some(vec![add_braces(source, body, code, false, true)]),
     }
 }
 

@@ -68,7 +68,7 @@ fn add_site_fixes(
         match &statement.kind {
             StatementKind::If { .. } => fixes.extend(split_if(source, barriers, statement, guards_all)),
             StatementKind::Loop { header, body } => {
-                fixes.extend(make_loop_uniform(source, barriers, statement, (header, body), guards_all));
+                fixes.extend(make_loop_uniform(source, barriers, statement, header, body, guards_all));
                 fixes.extend(delay_jumps(source, barriers, &body.block_statements(), "continue", guards_all));
             }
             StatementKind::Simple | StatementKind::Block(_) | StatementKind::Other => {}
@@ -124,7 +124,7 @@ fn split_if(
         .with_kept_locals(&statement.range);
     if let Some(other) = otherwise.as_deref() {
         if barriers.is_in(source, &other.range) {
-            return split_both_branches(source, barriers, statement, &condition, (then, other));
+            return split_both_branches(source, barriers, statement, &condition, then, other);
         }
         writer.add_text(guard_statement(
             source,
@@ -150,7 +150,8 @@ fn split_both_branches(
     barriers: &BarrierNames,
     statement: &ShaderStatement,
     condition: &str,
-    (then, other): (&ShaderStatement, &ShaderStatement),
+    then: &ShaderStatement,
+    other: &ShaderStatement,
 ) -> Option<SourceFix> {
     let split_at_barriers = |branch: &ShaderStatement| -> Option<(Vec<String>, Vec<String>)> {
         let (mut parts, mut barrier_calls) = (vec![String::new()], Vec::new());
@@ -259,7 +260,8 @@ fn make_loop_uniform(
     source: &ShaderText,
     barriers: &BarrierNames,
     statement: &ShaderStatement,
-    (header, body): (&Range<usize>, &ShaderStatement),
+    header: &Range<usize>,
+    body: &ShaderStatement,
     guards_all: bool,
 ) -> Option<SourceFix> {
     let header = source.code(header);

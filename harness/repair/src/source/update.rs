@@ -251,7 +251,7 @@ fn parse_update(source: &ShaderText, statement: &ShaderStatement) -> Option<Sour
         }
         if is_element(right)
             && !name.is_empty()
-            && let Some(found) = parse_fetch_then_store(source, statement, right.trim(), (&ty, &name))
+            && let Some(found) = parse_fetch_then_store(source, statement, right.trim(), &ty, &name)
         {
             return Some(found);
         }
@@ -366,7 +366,8 @@ fn parse_fetch_then_store(
     source: &ShaderText,
     statement: &ShaderStatement,
     element: &str,
-    (ty, name): (&str, &str),
+    ty: &str,
+    name: &str,
 ) -> Option<SourceUpdate> {
     let siblings: Vec<&ShaderStatement> = match source.parent(&statement.range) {
         Some(parent) => parent.children(),

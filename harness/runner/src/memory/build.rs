@@ -466,7 +466,7 @@ impl<'a> PlanBuilder<'a> {
                 steps.extend(access_mask_barrier(queue, phase.dependency));
             } else if number > 0 {
                 let stages = graphics_draw::stages_around(program, number);
-                join.append_steps(&queues, (phase.dependency, stages), semaphores, steps);
+                join.append_steps(&queues, phase.dependency, stages, semaphores, steps);
             }
             for (turn, own) in parts.into_iter().enumerate() {
                 if turn > 0 {

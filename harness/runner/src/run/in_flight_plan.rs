@@ -88,7 +88,8 @@ impl InFlightPlan<'_> {
     /// Counts a finished dispatch, unless the marker or a receipt shows that it did not execute exactly once.
     pub(super) fn count_dispatch(
         &mut self,
-        (classifier, compared): (Option<&Classifier>, bool),
+        classifier: Option<&Classifier>,
+        compared: bool,
         parameters: &Parameters,
         instances: usize,
         tally: &mut RunTally,

@@ -102,7 +102,7 @@ pub(super) fn build_phases(
         let Some(step) = plan.steps.get(number) else { continue };
         let mut joins_previous = false;
         let (before, after) = plan.steps.split_at(number);
-        let skips_flush = fault == Fault::FragmentStoresKept && is_between_fragments(plan, (before, after));
+        let skips_flush = fault == Fault::FragmentStoresKept && is_between_fragments(plan, before, after);
         match step {
             PlanStep::Hosts { .. } => {
                 outer = std::mem::take(&mut phases);
@@ -299,7 +299,7 @@ fn launched_stages(plan: &Plan, step: &PlanStep) -> Option<StageMask> {
 }
 
 /// Returns true if fragments were shaded immediately before, and the next launch shades fragments again.
-fn is_between_fragments(plan: &Plan, (before, after): (&[PlanStep], &[PlanStep])) -> bool {
+fn is_between_fragments(plan: &Plan, before: &[PlanStep], after: &[PlanStep]) -> bool {
     let fragments =
         |stage: Option<&plan::KernelStage>| stage.is_some_and(|stage| stage.as_set() == StageMask::FRAGMENT);
     fragments(before.iter().rev().find_map(|step| launched_stage(plan, step)))

@@ -181,10 +181,10 @@ impl Lowering<'_> {
                 self.program.ops.push(Op::BuiltIn { to, built_in: BuiltIn::VertexWord })
             }
             LoweredValue::PushConstantBlock => {
-                self.load_parameters((0, NONE), self.pointee_leaves(pointer, ty, to))?
+                self.load_parameters(0, NONE, self.pointee_leaves(pointer, ty, to))?
             }
             LoweredValue::PushConstant { bytes, index } => {
-                self.load_parameters((bytes, index), self.pointee_leaves(pointer, ty, to))?;
+                self.load_parameters(bytes, index, self.pointee_leaves(pointer, ty, to))?;
                 if width == 2 && index == NONE {
                     self.addresses.insert(result, bytes / 4);
                 }
@@ -244,11 +244,7 @@ impl Lowering<'_> {
     }
 
     /// Emits loads of whole and partial push constant words.
-    fn load_parameters(
-        &mut self,
-        (bytes, index): (u32, Register),
-        leaves: Vec<Leaf>,
-    ) -> Result<(), LoadError> {
+    fn load_parameters(&mut self, bytes: u32, index: Register, leaves: Vec<Leaf>) -> Result<(), LoadError> {
         for leaf in leaves {
             let at = bytes.wrapping_add(leaf.offset);
             let words = u32::from(leaf.bytes).div_ceil(4);

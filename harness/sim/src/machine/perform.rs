@@ -297,7 +297,7 @@ impl Machine {
                     if is_split_rmw(self.fault, change) {
                         let read =
                             |machine: &mut Self| machine.atomic_load_wide(&path, reference, word, level);
-                        read_before = self.take_split_read((number, slot, lane), word, read);
+                        read_before = self.take_split_read(number, slot, lane, word, read);
                         if read_before.is_none() {
                             done &= !(1 << lane);
                             continue;
@@ -344,7 +344,9 @@ impl Machine {
     /// half returns what the first one has read.
     fn take_split_read(
         &mut self,
-        (wave, slot, lane): (usize, u8, usize),
+        wave: usize,
+        slot: u8,
+        lane: usize,
         address: u32,
         read: impl FnOnce(&mut Self) -> u64,
     ) -> Option<u64> {
@@ -387,7 +389,7 @@ impl Machine {
             if is_split_rmw(self.fault, change) {
                 let read =
                     |machine: &mut Self| machine.memory.atomic_load(&path, reference, address, level).into();
-                let Some(old) = self.take_split_read((number, slot, lane), address, read) else {
+                let Some(old) = self.take_split_read(number, slot, lane, address, read) else {
                     done &= !(1 << lane);
                     continue;
                 };
@@ -404,7 +406,7 @@ impl Machine {
             let lost = self.fault == Fault::RmwResultLost && self.random.chance(8);
             let found =
                 self.memory.rmw(&path, reference, address, level, |old| stored(old).filter(|_| !lost));
-            let old = self.replay_vertex_rmw(number, (slot, lane), address, found);
+            let old = self.replay_vertex_rmw(number, slot, lane, address, found);
             self.acquire_memory(&path, op);
             self.waves[number].write_loaded(slot, lane, old);
         }
@@ -412,13 +414,7 @@ impl Machine {
     }
 
     /// Returns the same read-modify-write result each time a vertex is shaded; for a fault.
-    fn replay_vertex_rmw(
-        &mut self,
-        number: usize,
-        (slot, lane): (u8, usize),
-        address: u32,
-        found: u32,
-    ) -> u32 {
+    fn replay_vertex_rmw(&mut self, number: usize, slot: u8, lane: usize, address: u32, found: u32) -> u32 {
         let wave = &self.waves[number];
         if self.fault != Fault::VertexShadedTwice || !wave.is_vertex_wave {
             return found;

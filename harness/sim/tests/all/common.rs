@@ -50,14 +50,15 @@ pub fn run_variant(
     seed: u64,
     variant: Variant,
 ) -> Option<Result<Observation, RunError>> {
-    run_under(device, test, (instances, seed), variant, stress(device), Join::Barrier)
+    run_under(device, test, instances, seed, variant, stress(device), Join::Barrier)
 }
 
 /// Runs a test in a variant and a layout.
 pub fn run_under(
     device: &SimDevice,
     test: &Test,
-    (instances, seed): (u64, u64),
+    instances: u64,
+    seed: u64,
     variant: Variant,
     stress: Stress,
     join: Join,

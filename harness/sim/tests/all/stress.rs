@@ -39,7 +39,8 @@ fn run(device: &SimDevice, test: &Test, count: u64, seed: u64) -> Option<Observa
     let ran = run_under(
         device,
         test,
-        (count, seed),
+        count,
+        seed,
         Variant::default(),
         stressed_layout(device),
         runner::Join::Barrier,
@@ -72,7 +73,7 @@ fn a_full_device_completes_without_forbidden_outcomes() {
     let device = SimDevice::new(Fault::None);
     let variant: Variant = "workgroups-1024".parse().unwrap();
     assert_sound(3, |test| {
-        let seen = run_under(&device, test, (1, 9), variant, stress(&device), runner::Join::Barrier)?;
+        let seen = run_under(&device, test, 1, 9, variant, stress(&device), runner::Join::Barrier)?;
         Some(seen.map_err(|error| format!("{}: {error}", test.name)).unwrap())
     });
 }
@@ -85,7 +86,7 @@ fn thousands_of_waves_end() {
     let test = tests_of("quick").into_iter().find(|test| test.name == "SB+cbar").unwrap();
     for seed in 0..2 {
         let (stress, join) = (stress(&device), runner::Join::Barrier);
-        let seen = run_under(&device, &test, (1, seed), variant, stress, join).unwrap().unwrap();
+        let seen = run_under(&device, &test, 1, seed, variant, stress, join).unwrap().unwrap();
         let prediction = complete_prediction(&test).unwrap();
         assert_eq!(disallowed_outcomes(&test, &prediction, &seen), [""; 0]);
     }

@@ -328,7 +328,7 @@ pub(in crate::write) fn render_tests(report: &Report, pictures: &[Option<Explain
                 @for device in &report.devices { span { (EscapedLine(&device.label)) } }
             }
             @for (index, (row, with_code)) in report.tests.iter().zip(with_code).enumerate() {
-                (render_test(index, row, pictures.get(index).and_then(Option::as_ref), (with_code, open.contains(&index)), (report, &mutants)))
+                (render_test(index, row, pictures.get(index).and_then(Option::as_ref), with_code, open.contains(&index), report, &mutants))
             }
         }
     }
@@ -338,8 +338,10 @@ fn render_test(
     index: usize,
     row: &TestRow,
     picture: Option<&ExplainedPicture>,
-    (with_code, is_open): (bool, bool),
-    (report, mutants): (&Report, &MutantVerdicts<'_>),
+    with_code: bool,
+    is_open: bool,
+    report: &Report,
+    mutants: &MutantVerdicts<'_>,
 ) -> Markup {
     let verdicts: Vec<&str> =
         row.cells.iter().map(|cell| cell.as_ref().map_or("none", |line| line.verdict.name())).collect();

@@ -280,7 +280,7 @@ impl LiftedEntryPoint<'_> {
         let EntryPoint { file, module, model, .. } = self.entry;
         let options = AnalysisOptions { keep_all: true, ..self.options.clone() };
         let unreduced = symbolic::lift(module, &options).map_err(|refusal| refusal.to_string())?;
-        let fix = repair::fix_races((module, &options), &unreduced, model, race, query)
+        let fix = repair::fix_races(module, &options, &unreduced, model, race, query)
             .map_err(|error| error.to_string())?;
         if fix.changes.is_empty() {
             *text += &format!("  No fix was found among {} changes.\n", fix.tried_candidates);

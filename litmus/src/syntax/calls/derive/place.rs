@@ -59,7 +59,7 @@ impl CallDerivation<'_> {
         for queue in 0..self.queues.len() {
             let dependencies = self.queue_dependencies(queue)?;
             for (at, thread) in self.queue_dispatches(queue) {
-                let operations = self.place_start(queue, &dependencies, (at, thread), &placed);
+                let operations = self.place_start(queue, &dependencies, at, thread, &placed);
                 if let Some(own) = placed.get_mut(usize::from(thread.0)) {
                     *own = operations;
                 }
@@ -79,7 +79,8 @@ impl CallDerivation<'_> {
         &self,
         queue: usize,
         dependencies: &[QueueDependency],
-        (at, thread): (usize, ThreadId),
+        at: usize,
+        thread: ThreadId,
         placed: &[ThreadOperations],
     ) -> ThreadOperations {
         let start = dispatch_start(dependencies, at);
