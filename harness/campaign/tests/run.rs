@@ -133,7 +133,8 @@ fn folder_options(folder: &Path, resume: bool, seed: Option<u64>) -> RunFolderOp
 /// Runs tests of a kind in a folder; `answer` may set the flag that interrupts the run.
 fn execute<K: RunKind>(
     kind: &K,
-    (folder, done): (results::folder::ResultsFolder, EarlierVerdicts),
+    folder: results::folder::ResultsFolder,
+    done: EarlierVerdicts,
     interrupted: &AtomicBool,
     answer: &(dyn Fn(&K::Job) -> ScriptedEnd<K> + Sync),
 ) -> Result<RunTrace<K>, Failure>
@@ -172,7 +173,7 @@ fn run<'a>(
     let (folder, seed, done) = place.open(plan.to_record(options, BUDGET)?, &|_| ())?;
     let (started, misbehaviour) = (Instant::now(), &*NO_MISBEHAVIOUR);
     let kind = LitmusKind { plan, options, budget: BUDGET, seed, started, fault_injection: misbehaviour };
-    Ok((execute(&kind, (folder, done), interrupted, answer)?, seed))
+    Ok((execute(&kind, folder, done, interrupted, answer)?, seed))
 }
 
 fn job_result(outcomes: &[(&[u64], u64)], failure: Option<IncompleteReason>) -> JobResult {

@@ -37,7 +37,7 @@ use crate::help;
 ///
 /// # Errors
 /// Returns the error that ended it early.
-pub fn dispatch(command: Command, (quiet, verbose): (bool, bool)) -> Result<Outcome, Failure> {
+pub fn dispatch(command: Command, quiet: bool, verbose: bool) -> Result<Outcome, Failure> {
     match command {
         Command::Run(arguments) => run::run(&arguments, quiet),
         Command::Check(arguments) => check::check(&arguments, quiet),
@@ -53,7 +53,7 @@ pub fn dispatch(command: Command, (quiet, verbose): (bool, bool)) -> Result<Outc
         Command::Man { command } => lists::print_manual_page(command.as_deref()),
         Command::Worker(arguments) => worker::worker(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments, quiet),
-        Command::Race(arguments) => race::race(&arguments, (quiet, verbose)),
+        Command::Race(arguments) => race::race(&arguments, quiet, verbose),
         Command::Record(arguments) => record::record(&arguments, quiet),
         Command::Generate(arguments) => generate::generate(&arguments, quiet),
         Command::Clauses(arguments) => clauses::clauses(&arguments, quiet),

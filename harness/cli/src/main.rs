@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     }
     #[cfg(unix)]
     interrupt::remove_folders_on_signals();
-    match commands::dispatch(line.command, (line.quiet, line.verbose > 0)) {
+    match commands::dispatch(line.command, line.quiet, line.verbose > 0) {
         Ok(outcome) => exit::exit_code(outcome).into(),
         Err(failure) => {
             output::print_diagnostic(failure.report());

@@ -79,8 +79,10 @@ impl NameMap {
         let mut rest = text;
         let mut is_inside_word = false;
         while let Some(next) = rest.chars().next() {
-            if !is_inside_word && let Some((register, remaining)) = parse_leading_register(rest, dialect) {
-                renamed += &self.rename_registers(register);
+            if !is_inside_word
+                && let Some(((kind, first, last), remaining)) = parse_leading_register(rest, dialect)
+            {
+                renamed += &self.rename_registers(kind, first, last);
                 rest = remaining;
                 continue;
             }
@@ -98,7 +100,7 @@ impl NameMap {
         renamed
     }
 
-    fn rename_registers(&mut self, (kind, first, last): (char, u32, u32)) -> String {
+    fn rename_registers(&mut self, kind: char, first: u32, last: u32) -> String {
         let names: Vec<String> = (first..=last)
             .map(|number| {
                 let count = self.counts.entry(kind).or_default();

@@ -33,7 +33,7 @@ impl Rectangle {
         width.max(0.0) * height.max(0.0)
     }
 
-    fn contains(self, (x, y): (f64, f64)) -> bool {
+    fn contains(self, x: f64, y: f64) -> bool {
         (self.x..self.x + self.width).contains(&x) && (self.y..self.y + self.height).contains(&y)
     }
 }
@@ -330,7 +330,7 @@ fn place_labels(
             }
             let others = curve_points.iter().enumerate().filter(|(other, _)| *other != index);
             let crossed =
-                others.flat_map(|(_, points)| points).filter(|point| rectangle.contains(**point)).count();
+                others.flat_map(|(_, points)| points).filter(|(x, y)| rectangle.contains(*x, *y)).count();
             let cost = lower_bound + 40.0 * crossed as f64;
             if best.is_none_or(|(known, _)| cost < known) {
                 best = Some((cost, rectangle));

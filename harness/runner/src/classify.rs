@@ -55,7 +55,8 @@ impl Classifier {
         program: &Program,
         capabilities: &Capabilities,
         bounds: &KernelLimits,
-        (numbers, rounds): (&[u32], u32),
+        numbers: &[u32],
+        rounds: u32,
         classify: CountingPlace,
     ) -> Result<Classifier, String> {
         if !capabilities.memory_model {
@@ -196,8 +197,8 @@ pub(crate) fn build_classifier(
         return Ok(None);
     }
     let numbers = expected_values(program, &settings.plausible_words);
-    let rows = (numbers.as_slice(), stress.rounds.1);
-    Classifier::new(counter, program, capabilities, bounds, rows, stress.classify).map(Some)
+    let rounds = stress.rounds.1;
+    Classifier::new(counter, program, capabilities, bounds, &numbers, rounds, stress.classify).map(Some)
 }
 
 /// Returns a word that no instance of the test can show.

@@ -123,7 +123,8 @@ impl InitialBuffer {
     pub fn reset(
         &mut self,
         prepared: &mut dyn Prepared,
-        (initial, salts): (&InitialValues, &MemorySalts),
+        initial: &InitialValues,
+        salts: &MemorySalts,
         parameters: &Parameters,
         instances: usize,
     ) -> Result<(), DeviceError> {

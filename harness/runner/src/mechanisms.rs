@@ -203,7 +203,7 @@ pub fn run_mechanisms(
                 so_far
             };
             let ran =
-                run_program(device, program, (*join, mechanisms.memory), test, &settings, &mut |progress| {
+                run_program(device, program, *join, mechanisms.memory, test, &settings, &mut |progress| {
                     if metadata.memory.is_empty() {
                         metadata.memory.extend_from_slice(progress.memory());
                     }

@@ -317,7 +317,7 @@ impl ProgramPlan {
         self.marker.clear(prepared)?;
         self.salts.renew();
         for source in &mut self.initial_buffers {
-            source.reset(prepared, (&self.initial, &self.salts), parameters, instances)?;
+            source.reset(prepared, &self.initial, &self.salts, parameters, instances)?;
         }
         for (check, checked) in &mut self.checks {
             let unit_words = self.initial.storage_words;

@@ -115,7 +115,8 @@ fn count_failed_pairs(
     let ran = run_program(
         device,
         &program,
-        (Join::Barrier, BufferMemory::Device),
+        Join::Barrier,
+        BufferMemory::Device,
         &test,
         &settings,
         &mut |progress| {

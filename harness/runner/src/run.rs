@@ -82,7 +82,8 @@ pub fn run(
     run_program(
         device,
         &kernel.clone().into(),
-        (Join::Barrier, BufferMemory::Device),
+        Join::Barrier,
+        BufferMemory::Device,
         test,
         settings,
         on_progress,
@@ -97,7 +98,8 @@ pub fn run(
 pub fn run_program(
     device: &dyn Device,
     program: &Program,
-    (join, memory): (Join, BufferMemory),
+    join: Join,
+    memory: BufferMemory,
     test: &Test,
     settings: &RunSettings,
     on_progress: &mut dyn FnMut(&RunProgress<'_>) -> ControlFlow<()>,
@@ -111,7 +113,7 @@ pub fn run_program(
     let planned_test = guarded.as_ref().map_or(test, |guarded| &guarded.test);
     let hosts = host::plan_hosts(program, planned_test, LOCATIONS, join);
     let guards = guarded.as_ref().map_or(&[][..], |guarded| &guarded.words);
-    match TestRun::new(device, (program, hosts, guards), (join, memory), settings, &mut tally)
+    match TestRun::new(device, program, hosts, guards, (join, memory), settings, &mut tally)
         .and_then(|mut run| run.execute(&mut tally, on_progress))
     {
         Ok(()) => Ok(tally.observation()),
@@ -268,7 +270,9 @@ struct TestRun<'d> {
 impl<'d> TestRun<'d> {
     fn new(
         device: &'d dyn Device,
-        (program, hosts, guards): (&'d Program, Option<Hosts>, &'d [(LocationWord, u32)]),
+        program: &'d Program,
+        hosts: Option<Hosts>,
+        guards: &'d [(LocationWord, u32)],
         mechanism: (Join, BufferMemory),
         settings: &'d RunSettings,
         tally: &mut RunTally,

@@ -117,7 +117,7 @@ fn plan_of(test: &litmus::Test, program: &Program, join: Join, features: &[plan:
     };
     let settings = RunSettings::new(Stress::preset("sim").unwrap(), RunBudget::instances(1), 1);
     let ran =
-        run_program(&device, program, (join, memory), test, &settings, &mut |_| ControlFlow::Continue(()));
+        run_program(&device, program, join, memory, test, &settings, &mut |_| ControlFlow::Continue(()));
     assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{}", test.name);
     device.plan.into_inner()
 }

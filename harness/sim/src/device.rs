@@ -391,13 +391,8 @@ impl<'d> SimPrepared<'d> {
             let memory = self.memory_types.get(hosts.buffer.0 as usize).copied().flatten();
             let coherent = memory.is_none_or(|memory| memory.host_coherent);
             let queues = batches.iter().map(|(queue, _)| *queue).collect();
-            let mut host = HostMachine::new(
-                hosts,
-                queues,
-                self.host_layout,
-                (first as u32, coherent),
-                self.device.fault,
-            );
+            let mut host =
+                HostMachine::new(hosts, queues, self.host_layout, first as u32, coherent, self.device.fault);
             host.begin_submission(&mut self.machine.memory, &mut self.machine.random);
             (self.host_machine, self.running_batch) = (Some(host), None);
         }

@@ -143,7 +143,8 @@ impl HostMachine {
         hosts: &Hosts,
         queues: Vec<QueueId>,
         layout: HostLayout,
-        (first, coherent): (u32, bool),
+        first: u32,
+        coherent: bool,
         fault: Fault,
     ) -> HostMachine {
         let mut places: Vec<HostPlace> = Vec::new();

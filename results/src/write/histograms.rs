@@ -306,7 +306,7 @@ pub fn draw_histograms(
             y = bottom + axis_height;
         }
     }
-    draw_legend(&mut svg, &colours, shown(), (margin, height - margin - 1.6 * font), font, inner);
+    draw_legend(&mut svg, &colours, shown(), margin, height - margin - 1.6 * font, font, inner);
     Some(svg + "</svg>\n")
 }
 
@@ -421,7 +421,8 @@ fn draw_legend<'a>(
     svg: &mut String,
     colours: &Colours,
     shown: impl Iterator<Item = &'a HistogramBar> + Clone,
-    (x, y): (f64, f64),
+    x: f64,
+    y: f64,
     font: f64,
     inner: f64,
 ) {

@@ -46,7 +46,7 @@ pub fn compile_lines(
 ) -> Vec<CodegenLine> {
     let dialect = target.dialect();
     let extract_kernel = |kernel_set: &FormKernels, unit: &FormKernel, compiled: &CompilationResult| {
-        kernel_record(&kernel_set.test, unit, compiled, (dialect, target.compiler_target()), view)
+        kernel_record(&kernel_set.test, unit, compiled, dialect, target.compiler_target(), view)
     };
     let mut lines: Vec<CodegenLine> = Vec::new();
     let mut kernel_sets: Vec<&FormKernels> = Vec::new();
@@ -167,7 +167,8 @@ fn kernel_record(
     test: &Test,
     unit: &FormKernel,
     compiled: &CompilationResult,
-    (dialect, compiler_target): (&'static DisassemblerDialect, &str),
+    dialect: &'static DisassemblerDialect,
+    compiler_target: &str,
     view: Option<CodegenView>,
 ) -> CodegenKernel {
     let machine = Disassembly::parse(compiled.assembly(), dialect);

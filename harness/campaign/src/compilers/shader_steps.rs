@@ -147,22 +147,22 @@ impl StepCollector<'_> {
         let plain = AccessOrder::Plain;
         match operation {
             SpirvOperation::Load { pointer, memory } => {
-                self.add_access(body, instruction, (pointer, Load), plain(memory))
+                self.add_access(body, instruction, pointer, Load, plain(memory))
             }
             SpirvOperation::Store { pointer, memory, .. } => {
-                self.add_access(body, instruction, (pointer, Store), plain(memory))
+                self.add_access(body, instruction, pointer, Store, plain(memory))
             }
             SpirvOperation::CopyMemory { target, source, memory: [stored, loaded] } => {
-                self.add_access(body, instruction, (source, Load), plain(loaded))?;
-                self.add_access(body, instruction, (target, Store), plain(stored))
+                self.add_access(body, instruction, source, Load, plain(loaded))?;
+                self.add_access(body, instruction, target, Store, plain(stored))
             }
             SpirvOperation::Image(
                 ImageOperation::Read { image, operands, .. }
                 | ImageOperation::Fetch { image, operands, .. }
                 | ImageOperation::Sample { image, operands, .. },
-            ) => self.add_access(body, instruction, (image, Load), plain(operands.memory)),
+            ) => self.add_access(body, instruction, image, Load, plain(operands.memory)),
             SpirvOperation::Image(ImageOperation::Write { image, operands, .. }) => {
-                self.add_access(body, instruction, (image, Store), plain(operands.memory))
+                self.add_access(body, instruction, image, Store, plain(operands.memory))
             }
             SpirvOperation::Atomic(access) => {
                 let order = AccessOrder::Atomic { scope: access.scope, semantics: access.semantics };
@@ -171,7 +171,7 @@ impl StepCollector<'_> {
                     (true, false) => Load,
                     (false, _) => Store,
                 };
-                self.add_access(body, instruction, (access.pointer, operation), order)
+                self.add_access(body, instruction, access.pointer, operation, order)
             }
             SpirvOperation::MemoryBarrier { scope, semantics } => {
                 let (scope, semantics) =
@@ -227,7 +227,8 @@ impl StepCollector<'_> {
         &mut self,
         body: &SpirvFunction,
         instruction: &SpirvInstruction,
-        (pointer, operation): (u32, CodeOperation),
+        pointer: u32,
+        operation: CodeOperation,
         order: AccessOrder,
     ) -> Result<(), Problem> {
         let module = self.module;

@@ -140,7 +140,7 @@ fn compare_modules(
         };
         require_whole_grid(given, "modules are compared over the whole grid")?;
         let pair = EntryPointPair { before, after, options: given, after_entry: &other };
-        let compare = |grid, limit| pair.compare(model, request, open, (grid, limit));
+        let compare = |grid, limit| pair.compare(model, request, open, grid, limit);
         let grid = if given.grid.is_none() { InputGrid::Chosen } else { InputGrid::Whole };
         let Some(mut found) = compare(grid, request.timeout / 4 * 3)? else { continue };
         // The search for an environment takes few invocations.
@@ -177,7 +177,8 @@ impl EntryPointPair<'_> {
         model: &Model,
         request: &RefineRequest,
         open: Option<&OpenParts>,
-        (grid, limit): (InputGrid, Duration),
+        grid: InputGrid,
+        limit: Duration,
     ) -> Result<Option<Refinement>, Failure> {
         let EntryPointPair { before, after, options: given, after_entry: other } = *self;
         let stop = stop_after(limit);

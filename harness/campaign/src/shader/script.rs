@@ -231,7 +231,7 @@ impl ScriptBuffer {
 }
 
 impl ScriptRun {
-    fn new(shader: ShaderText, options: AnalysisOptions, (line, column): (u32, u32)) -> ScriptRun {
+    fn new(shader: ShaderText, options: AnalysisOptions, line: u32, column: u32) -> ScriptRun {
         let (dxc_flags, resources, bindings) = (DxcFlags::default(), Vec::new(), Vec::new());
         let (push, writes, claims) = (None, Vec::new(), Vec::new());
         ScriptRun { shader, options, dxc_flags, resources, bindings, push, writes, claims, line, column }

@@ -24,7 +24,7 @@ fn run_progress<'a>(
 ) -> Result<RunTrace<progress::ProgressKind<'a>>, Failure> {
     let (folder, seed, done) = place.open(plan.to_record(options)?, &|_| ())?;
     let kind = progress::ProgressKind { plan, options, time, seed, fault_injection: &NO_MISBEHAVIOUR };
-    execute(&kind, (folder, done), &not_interrupted(), answer)
+    execute(&kind, folder, done, &not_interrupted(), answer)
 }
 
 fn every_thread_progressed(_: &runner::progress::ProgressJob) -> ScriptedProgressEnd {

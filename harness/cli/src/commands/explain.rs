@@ -125,7 +125,8 @@ fn explain_shader(arguments: &Explain) -> Result<Outcome, Failure> {
         &arguments.kernel.compilation()?,
         &options,
         &chosen.model,
-        (arguments.timeout, arguments.kernel.input_mode()),
+        arguments.timeout,
+        arguments.kernel.input_mode(),
     )?;
     StandardOutput::new().print(&match arguments.format {
         ExplainFormat::Text | ExplainFormat::Dot => explanation.text,

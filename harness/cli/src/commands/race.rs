@@ -50,7 +50,7 @@ struct EntryAnswer {
 ///
 /// # Errors
 /// Returns the error that ended it early; findings in a shader are not errors.
-pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome, Failure> {
+pub fn race(arguments: &Race, quiet: bool, verbose: bool) -> Result<Outcome, Failure> {
     if let [recording] = &arguments.shaders[..]
         && Path::new(recording).join(RECORDING_FILE).exists()
     {

@@ -356,7 +356,7 @@ impl ProgressMachine<'_> {
                 steps.push(step_without_access(started_state));
             }
             Some(ProgressOperation::SplitBarrier { half, scope_threads: within, semantics }) => {
-                self.execute_split_barrier(&mut started_state, thread, *half, (*within, *semantics));
+                self.execute_split_barrier(&mut started_state, thread, *half, *within, *semantics);
                 started_state.threads[thread].instruction += 1;
                 self.run_to_next_step(&mut started_state, thread, false)?;
                 steps.push(step_without_access(started_state));
@@ -376,7 +376,8 @@ impl ProgressMachine<'_> {
         state: &mut MachineState<M>,
         thread: usize,
         half: BarrierHalf,
-        (within, semantics): (ThreadMask, Semantics),
+        within: ThreadMask,
+        semantics: Semantics,
     ) {
         let (rounds, code) = (&self.code.split_barriers, self.code);
         match half.half {

@@ -73,9 +73,8 @@ pub fn judge(
         if all_barriers_complete(test, &instances, &paths) && all_waits_complete(test, &instances, &paths) {
             for tangles in tangle::enumerate_instances(test, profile, &paths) {
                 for fragments in fragment_orders(test) {
-                    let frame =
-                        OperationGraph::new(test, profile, &instances, (&paths, &tangles), &fragments)?;
-                    CandidateExecutions::new(&frame, &instances, (&paths, &tangles), &mut search).run()?;
+                    let frame = OperationGraph::new(test, profile, &instances, &paths, &tangles, &fragments)?;
+                    CandidateExecutions::new(&frame, &instances, &paths, &tangles, &mut search).run()?;
                 }
             }
         } else {
@@ -189,7 +188,8 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
     fn new(
         frame: &'a OperationGraph<'a>,
         instances: &'a Instances,
-        (paths, tangles): (&'a [&'a ThreadPath], &'a DynamicInstances),
+        paths: &'a [&'a ThreadPath],
+        tangles: &'a DynamicInstances,
         search: &'a mut PathSearch<'b>,
     ) -> Self {
         let mut write_values = vec![None; frame.operations.len()];

@@ -158,7 +158,8 @@ impl<'a> OperationGraph<'a> {
         test: &Test,
         profile: TextProfile,
         instances: &'a Instances,
-        (paths, tangles): (&[&ThreadPath], &DynamicInstances),
+        paths: &[&ThreadPath],
+        tangles: &DynamicInstances,
         fragments: &[usize],
     ) -> Result<OperationGraph<'a>, UnsupportedTest> {
         let mut frame = OperationGraph {

@@ -311,7 +311,7 @@ pub fn enumerate_instances(
                 let mut tangles = known.clone();
                 let pairs = those.iter().zip(&numbers);
                 tangles.0.extend(pairs.map(|((thread, _), number)| ((name.clone(), *thread), *number)));
-                if is_allowed(test, profile, &tangles, (name, those), &ordered) {
+                if is_allowed(test, profile, &tangles, name, those, &ordered) {
                     next.push(tangles);
                 }
             }
@@ -343,7 +343,8 @@ fn is_allowed(
     test: &Test,
     profile: TextProfile,
     tangles: &DynamicInstances,
-    (name, those): (&str, &[(usize, Vec<TraceElement>)]),
+    name: &str,
+    those: &[(usize, Vec<TraceElement>)],
     all: &[DivergentOperation],
 ) -> bool {
     those.iter().all(|(left, left_marks)| {

@@ -61,10 +61,17 @@ impl RowCase {
     }
 
     fn classifier(&self, counter: &Counter) -> Classifier {
-        let numbers = [0, 1, 2];
-        let rows = (&numbers[..], 4);
-        Classifier::new(counter, &self.program, &self.capabilities, &self.bounds, rows, CountingPlace::Device)
-            .unwrap()
+        let (capabilities, numbers) = (&self.capabilities, [0, 1, 2]);
+        Classifier::new(
+            counter,
+            &self.program,
+            capabilities,
+            &self.bounds,
+            &numbers,
+            4,
+            CountingPlace::Device,
+        )
+        .unwrap()
     }
 }
 
@@ -375,19 +382,26 @@ fn outcomes_that_a_device_cannot_count_have_a_reason() {
     let case = row_case(TESTS[0].0, TESTS[0].1);
     let counter = case.counter(false);
     let reason = |numbers: &[u32], capabilities: &Capabilities| {
-        let rows = (numbers, 4);
-        Classifier::new(&counter, &case.program, capabilities, &case.bounds, rows, CountingPlace::Device)
-            .unwrap_err()
+        Classifier::new(
+            &counter,
+            &case.program,
+            capabilities,
+            &case.bounds,
+            numbers,
+            4,
+            CountingPlace::Device,
+        )
+        .unwrap_err()
     };
     let capabilities = &narrow.capabilities;
-    let rows = (&[0, 1][..], 4);
     let counter_of_narrow = narrow.counter(false);
     let refused = Classifier::new(
         &counter_of_narrow,
         &narrow.program,
         capabilities,
         &narrow.bounds,
-        rows,
+        &[0, 1],
+        4,
         CountingPlace::Device,
     );
     assert_eq!(refused.unwrap_err(), "components of its vectors share a word");

@@ -53,7 +53,8 @@ impl Lowering<'_> {
     /// Returns the computation of the address of a texel in a register.
     fn texel_address(
         &mut self,
-        (reference, dimensions): (u16, u32),
+        reference: u16,
+        dimensions: u32,
         coordinate: u32,
     ) -> Result<impl Fn(Register) -> Op + use<>, LoadError> {
         if self.width_of(coordinate) != dimensions {
@@ -72,7 +73,7 @@ impl Lowering<'_> {
 
     pub(super) fn lower_texel_pointer(&mut self, image: u32, coordinate: u32) -> Result<(), LoadError> {
         let (reference, dimensions, _) = self.image_of(image)?;
-        let texel = self.texel_address((reference, dimensions), coordinate)?;
+        let texel = self.texel_address(reference, dimensions, coordinate)?;
         let to = self.destination(Some(reference))?;
         self.program.ops.push(texel(to));
         Ok(())
@@ -84,7 +85,7 @@ impl Lowering<'_> {
         operands: &TexelOperands,
     ) -> Result<(), LoadError> {
         let (reference, dimensions, format) = self.image_of(image)?;
-        let texel = self.texel_address((reference, dimensions), coordinate)?;
+        let texel = self.texel_address(reference, dimensions, coordinate)?;
         let address = self.texel_addresses.get(&self.current.index).copied().unwrap_or(NONE);
         let to = self.pending_register(self.current.result_id()?)?;
         let ty = self.module.type_of(self.current.result_type_id()?);
@@ -126,7 +127,7 @@ impl Lowering<'_> {
         operands: &TexelOperands,
     ) -> Result<(), LoadError> {
         let (reference, dimensions, format) = self.image_of(image)?;
-        let address = self.texel_address((reference, dimensions), coordinate)?;
+        let address = self.texel_address(reference, dimensions, coordinate)?;
         let to = self.texel_addresses.get(&self.current.index).copied().unwrap_or(NONE);
         if self.width_of(texel) != 4 {
             return Err(self.current.unsupported_error(" of a vector without four components"));

@@ -114,7 +114,7 @@ impl Machine {
                 }
             }
             MemoryOpKind::Rmw(change) => {
-                done = self.read_modify_write(number, slot, mask, (&op, change), reference)
+                done = self.read_modify_write(number, slot, mask, &op, change, reference)
             }
             MemoryOpKind::Fence | MemoryOpKind::ReleasePart | MemoryOpKind::AcquirePart => {
                 self.synchronize(number, mask, &op)
@@ -368,7 +368,8 @@ impl Machine {
         number: usize,
         slot: u8,
         mask: u64,
-        (op, change): (&MemoryOp, Rmw),
+        op: &MemoryOp,
+        change: Rmw,
         reference: usize,
     ) -> u64 {
         self.idle_budget = self.limits.idle;

@@ -30,7 +30,7 @@ fn run_all_mechanisms(
     seed: u64,
 ) -> Option<Result<Observation, RunError>> {
     let runnable = compile(device, test, RunVariant::default()).ok()?;
-    Some(run_instances(device, (&runnable, test), count, seed))
+    Some(run_instances(device, &runnable, test, count, seed))
 }
 
 /// Runs every test, with its calls if it has any, and checks that no forbidden outcome occurs.
@@ -71,7 +71,7 @@ fn every_round_needs_zeroed_memory() {
     let test = corpus_test("classes/MP+cbar.sc1");
     let rounds = |word: &str| {
         let runnable = compile(&device, &test, word.parse().unwrap()).unwrap();
-        let seen = run_instances(&device, (&runnable, &test), 20_000, 3).unwrap();
+        let seen = run_instances(&device, &runnable, &test, 20_000, 3).unwrap();
         (seen.batches.unwrap().total, seen.dispatches)
     };
     let (all, dispatches) = rounds("zeroed");

@@ -87,9 +87,9 @@ pub fn run_under(
         memory @ plan::BufferMemory::Mapped(_) => memory,
         _ => plan::BufferMemory::Device,
     };
-    let mechanism = (join, memory);
-    let ran =
-        runner::run_program(device, &program, mechanism, test, &settings, &mut |_| ControlFlow::Continue(()));
+    let ran = runner::run_program(device, &program, join, memory, test, &settings, &mut |_| {
+        ControlFlow::Continue(())
+    });
     let lacks = |error: &RunError| matches!(error.cause, Cause::Device(DeviceError::Unsupported(_)));
     assert!(!ran.as_ref().is_err_and(lacks), "{}: {ran:?}", test.name);
     Some(ran)
@@ -109,7 +109,8 @@ pub fn compile(device: &SimDevice, test: &Test, variant: RunVariant) -> Result<R
 /// Runs a compiled test with each of its mechanisms.
 pub fn run_mechanisms(
     device: &SimDevice,
-    (runnable, test): (&Runnable, &Test),
+    runnable: &Runnable,
+    test: &Test,
     settings: &RunSettings,
     metadata: &mut RunMetadata,
 ) -> Result<Observation, RunError> {
@@ -121,12 +122,13 @@ pub fn run_mechanisms(
 /// Runs a compiled test for a number of instances.
 pub fn run_instances(
     device: &SimDevice,
-    compiled: (&Runnable, &Test),
+    runnable: &Runnable,
+    test: &Test,
     instances: u64,
     seed: u64,
 ) -> Result<Observation, RunError> {
     let settings = RunSettings::new(stress(device), RunBudget::instances(instances), seed);
-    run_mechanisms(device, compiled, &settings, &mut RunMetadata::default())
+    run_mechanisms(device, runnable, test, &settings, &mut RunMetadata::default())
 }
 
 /// Returns the model's prediction; `None` if it is incomplete.

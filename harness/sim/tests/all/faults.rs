@@ -20,7 +20,7 @@ struct Case {
 
 impl Case {
     fn run(&self, device: &SimDevice, instances: u64, seed: u64) -> Result<Observation, RunError> {
-        run_instances(device, (&self.runnable, &self.test), instances, seed)
+        run_instances(device, &self.runnable, &self.test, instances, seed)
     }
 }
 

@@ -26,7 +26,7 @@ fn run_with(
     let runnable = compile(&device, &test, RunVariant::default()).unwrap();
     let mut settings = RunSettings::new(stress(&device), RunBudget::instances(INSTANCES), seed);
     change(&mut settings);
-    let ran = run_mechanisms(&device, (&runnable, &test), &settings, &mut metadata);
+    let ran = run_mechanisms(&device, &runnable, &test, &settings, &mut metadata);
     (ran.unwrap(), metadata)
 }
 

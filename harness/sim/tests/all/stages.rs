@@ -147,10 +147,17 @@ fn a_dependency_orders_the_stages_that_it_names() {
                 KernelConfig { variant: in_stage(stage), ..stress.kernel_config(device.capabilities()) };
             let program = shaders::compile_program(&test, &config, Pipelines::Merged).unwrap();
             let settings = RunSettings::new(stress, RunBudget::instances(instance_count(3_000)), 3);
-            let mechanism = (Join::Barrier, plan::BufferMemory::Device);
             let on_progress = &mut |_: &runner::RunProgress<'_>| std::ops::ControlFlow::Continue(());
-            let seen =
-                runner::run_program(&device, &program, mechanism, &test, &settings, on_progress).unwrap();
+            let seen = runner::run_program(
+                &device,
+                &program,
+                Join::Barrier,
+                plan::BufferMemory::Device,
+                &test,
+                &settings,
+                on_progress,
+            )
+            .unwrap();
             assert_eq!(
                 disallowed_outcomes(&test, &prediction, &seen).is_empty(),
                 ordered,

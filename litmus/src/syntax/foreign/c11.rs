@@ -204,7 +204,9 @@ impl Parser<'_> {
                 thread,
                 start,
                 register,
-                (ArithmeticOperation::Add, value, Operand::Constant(0)),
+                ArithmeticOperation::Add,
+                value,
+                Operand::Constant(0),
             );
         }
         Ok(())
@@ -233,7 +235,9 @@ impl Parser<'_> {
         thread: &C11Thread,
         start: usize,
         destination: RegisterId,
-        (operation, left, right): (ArithmeticOperation, Operand, Operand),
+        operation: ArithmeticOperation,
+        left: Operand,
+        right: Operand,
     ) {
         let computed = Compute::Arithmetic { destination, operation, left, right };
         self.emit(thread.id, start, InstructionKind::Compute(computed));
@@ -265,7 +269,7 @@ impl Parser<'_> {
         self.next();
         let right = self.parse_c11_term(thread, None)?;
         let destination = destination.unwrap_or_else(|| self.add_temporary(thread.id));
-        self.emit_arithmetic(thread, start, destination, (operation, left, right));
+        self.emit_arithmetic(thread, start, destination, operation, left, right);
         Ok(Operand::Register(destination))
     }
 

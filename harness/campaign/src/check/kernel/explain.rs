@@ -44,7 +44,8 @@ pub fn explain_shader(
     compilation: &Compilation,
     options: &AnalysisOptions,
     model: &model::Model,
-    (time, mode): (Duration, InputMode),
+    time: Duration,
+    mode: InputMode,
 ) -> Result<ShaderExplanation, Failure> {
     let to_failure = |refusal: Refusal| Failure::input_message(placed_refusal_text(file, &refusal));
     let mut shader_explanation = ShaderExplanation::default();

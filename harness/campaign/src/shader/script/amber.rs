@@ -438,7 +438,7 @@ impl AmberParser<'_> {
     fn run(&mut self) -> Result<(), ScriptError> {
         self.lexer.take_if("TIMED_EXECUTION");
         let name = self.lexer.word("a pipeline")?;
-        let place = self.lexer.place();
+        let (line, column) = self.lexer.place();
         let pipeline = self.pipelines.get(name).cloned().ok_or_else(|| self.unknown("pipeline", name))?;
         let shader = pipeline.shader.as_ref().and_then(|shader| self.shaders.get(shader)).cloned();
         let shader = shader.ok_or_else(|| self.lexer.error(ScriptProblem::Missing("ATTACH")))?;
@@ -454,7 +454,7 @@ impl AmberParser<'_> {
             ..AnalysisOptions::default()
         };
         let Pipeline { push, bindings, resources, .. } = pipeline;
-        let mut run = ScriptRun { push, resources, ..ScriptRun::new(shader, options, place) };
+        let mut run = ScriptRun { push, resources, ..ScriptRun::new(shader, options, line, column) };
         for ScriptBinding { at, buffer: name, .. } in &bindings {
             if let Some(size) = self.images.get(name) {
                 let buffer = self.placed(self.script.buffer(name))?;

@@ -86,7 +86,7 @@ pub fn parse(text: &str) -> Result<Script, ScriptError> {
     let hlsl = only_part(text, "part NAME.hlsl", |name| name.ends_with(".hlsl"))?;
     let pipeline = YamlNode::parse(&only_part(text, "part NAME.yaml", is_pipeline_name)?)?;
     let shader = ShaderText { format: ShaderFormat::Hlsl, text: hlsl };
-    let mut run = ScriptRun::new(shader, AnalysisOptions::default(), (1, 1));
+    let mut run = ScriptRun::new(shader, AnalysisOptions::default(), 1, 1);
     run.dxc_flags = dxc_flags(text)?;
     let (mut fields, buffers) = read_pipeline(&pipeline, &mut run)?;
     let contents = |(name, test): (&String, &TestBuffer)| (name.clone(), test.buffer.clone());

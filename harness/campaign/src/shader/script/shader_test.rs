@@ -207,7 +207,7 @@ impl TestParser<'_> {
             self.entry = Some(self.lexer.word("a name")?.to_owned());
             return Ok(());
         }
-        let place = self.lexer.place();
+        let (line, column) = self.lexer.place();
         let shader = self.shader.clone();
         let shader = shader.ok_or_else(|| self.lexer.error(ScriptProblem::Missing("[compute shader]")))?;
         let mut grid = [0; 3];
@@ -221,7 +221,7 @@ impl TestParser<'_> {
             ..AnalysisOptions::default()
         };
         let (bindings, writes) = (self.bindings.clone(), std::mem::take(&mut self.writes));
-        let run = ScriptRun { bindings, writes, ..ScriptRun::new(shader, options, place) };
+        let run = ScriptRun { bindings, writes, ..ScriptRun::new(shader, options, line, column) };
         let added = self.script.add_run(run);
         self.placed(added)
     }
