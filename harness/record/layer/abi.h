@@ -62,6 +62,34 @@ typedef struct GraphicsPipelineInfo {
     int32_t base_index;
 } GraphicsPipelineInfo;
 
+typedef struct RasterizationInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, is_clamped, discards;
+} RasterizationInfo;
+
+typedef struct BlendAttachment {
+    uint32_t is_enabled, factors[6], write_mask;
+} BlendAttachment;
+
+typedef struct BlendInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, is_logic_enabled, logic, count;
+    const BlendAttachment *attachments;
+} BlendInfo;
+
+typedef struct StencilState {
+    uint32_t fail, pass, depth_fail, compare, compare_mask, write_mask, reference;
+} StencilState;
+
+typedef struct TestInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, has_depth, writes_depth, compare, has_bounds, has_stencil;
+    StencilState sides[2];
+} TestInfo;
+
 typedef struct VertexBinding {
     uint32_t binding, stride, is_per_instance;
 } VertexBinding;
@@ -516,6 +544,10 @@ typedef struct RenderPassInfo {
     const void *dependencies;
 } RenderPassInfo;
 
+typedef struct ClearAttachment {
+    uint32_t aspects, location, value[4];
+} ClearAttachment;
+
 typedef struct FramebufferInfo {
     int32_t type;
     const void *next;
@@ -530,6 +562,11 @@ typedef struct RenderArea {
     int32_t x, y;
     uint32_t width, height;
 } RenderArea;
+
+typedef struct ClearRectangle {
+    RenderArea area;
+    uint32_t layer, layers;
+} ClearRectangle;
 
 typedef struct RenderPassBegin {
     int32_t type;

@@ -1,24 +1,23 @@
 /* Draws and render passes.
  *
  * What the shaders of a draw access is not computed: its descriptors are possible accesses, from which the reader removes those that no
- * shader can make. Indices, and the attributes of the first vertex, are accesses; other vertices are possible ones. The load and store
- * operations of attachments are accesses of the command that begins a render pass. The layout transitions of a render pass are barriers
- * between the scopes of its dependencies. */
+ * shader can make. Indices, and the attributes of the first vertex, are accesses; other vertices are possible ones. Load operations are
+ * accesses of the command that begins the first subpass with the attachment, and store operations of the one that ends the last. The
+ * attachments of a subpass are listed at its begin, and each draw has the state that decides which of them it may access. The layout
+ * transitions of a render pass are barriers between the scopes of its dependencies. */
 
 enum { STAGE_VERTEX_INPUT = 4, STAGE_VERTEX = 8, STAGE_EARLY_TESTS = 0x100, STAGE_LATE_TESTS = 0x200, STAGE_COLOUR = 0x400, STAGE_COMPUTE = 0x800 };
 enum { INDEX_READ = 2, VERTEX_READ = 4, COLOUR_READ = 0x80, COLOUR_WRITE = 0x100, DEPTH_READ = 0x200, DEPTH_WRITE = 0x400 };
 enum { LOAD = 0, STORE_NONE = 1000301000, LOAD_NONE = 1000400000 };
-
-/* The layouts of an attachment: of its stencil aspect, and of all other aspects. UNUSED if a subpass does not use it. */
-typedef struct Layouts {
-    int32_t main, stencil;
-} Layouts;
 
 typedef struct RenderPass {
     uint32_t attachment_count, subpass_count, dependency_count;
     Attachment *attachments;
     Layouts *before, *after; /* Of each attachment outside of the pass. */
     Layouts *layouts;        /* Of each attachment in each subpass. */
+    struct SubpassOutputs {
+        uint32_t colours[MAX_OUTPUTS], depth;
+    } *outputs; /* The attachments of each subpass that draws may access. */
     struct { uint32_t from, to; MemoryBarrier2 barrier; } *dependencies;
 } RenderPass;
 
@@ -44,7 +43,14 @@ static void record_layouts(Layouts *layouts, uint32_t attachment_count, const vo
     }
 }
 
-static void record_subpass(Layouts *layouts, uint32_t attachment_count, const void *info, bool is_second) {
+static uint32_t referenced_attachment(const void *references, uint32_t index, uint32_t count, bool is_second) {
+    AttachmentReference reference;
+    if (!references || index >= count) return UNUSED;
+    memcpy(&reference, (const char *)references + index * (is_second ? 2 * sizeof(Header) : sizeof reference) + (is_second ? sizeof(Header) : 0), sizeof reference);
+    return reference.attachment;
+}
+
+static void record_subpass(Layouts *layouts, struct SubpassOutputs *outputs, uint32_t attachment_count, const void *info, bool is_second) {
     const SubpassInfo2 *second = info;
     SubpassInfo subpass = is_second ? (SubpassInfo){ 0, 0, second->input_count, second->inputs, second->colour_count, second->colours, second->resolves, second->depth, 0, NULL }
                                     : *(const SubpassInfo *)info;
@@ -53,6 +59,8 @@ static void record_subpass(Layouts *layouts, uint32_t attachment_count, const vo
     record_layouts(layouts, attachment_count, subpass.colours, subpass.colour_count, is_second);
     record_layouts(layouts, attachment_count, subpass.resolves, subpass.colour_count, is_second);
     record_layouts(layouts, attachment_count, subpass.depth, 1, is_second);
+    for (uint32_t i = 0; i < MAX_OUTPUTS; i++) outputs->colours[i] = referenced_attachment(subpass.colours, i, subpass.colour_count, is_second);
+    outputs->depth = referenced_attachment(subpass.depth, 0, 1, is_second);
     enum { DEPTH_RESOLVE = 1000199001, SHADING_RATE = 1000226000 };
     for (const Header *at = is_second ? second->next : NULL; at; at = at->next) {
         if (at->type == DEPTH_RESOLVE) record_layouts(layouts, attachment_count, ((const DepthResolve *)at)->attachment, 1, true);
@@ -84,8 +92,9 @@ static void record_render_pass(uint64_t handle, const RenderPassInfo *info, bool
     }
     pass->subpass_count = info->subpass_count;
     pass->layouts = allocate(info->subpass_count * info->attachment_count * sizeof *pass->layouts);
+    pass->outputs = allocate(info->subpass_count * sizeof *pass->outputs);
     for (uint32_t i = 0; i < info->subpass_count; i++)
-        record_subpass(pass->layouts + i * info->attachment_count, info->attachment_count,
+        record_subpass(pass->layouts + i * info->attachment_count, &pass->outputs[i], info->attachment_count,
                        (const char *)info->subpasses + i * (is_second ? sizeof(SubpassInfo2) : sizeof(SubpassInfo)), is_second);
     pass->dependency_count = info->dependency_count;
     pass->dependencies = allocate(info->dependency_count * sizeof *pass->dependencies);
@@ -126,13 +135,15 @@ static Result layer_vkCreateFramebuffer(Handle device, const FramebufferInfo *in
     return result;
 }
 
+enum { LOADS = 1, STORES = 2 };
+
 /* The operations of an attachment with one aspect, or with all of an image without depth and stencil (0). */
 typedef struct AttachmentUse {
     uint32_t aspect;
     int32_t layout, load, store;
 } AttachmentUse;
 
-static void add_attachment(Text *text, uint64_t handle, AttachmentUse use, const RenderArea *area) {
+static void add_attachment(Text *text, uint64_t handle, AttachmentUse use, const RenderArea *area, int operations) {
     const ViewInfo *view = find_object(VIEWS, handle);
     const Image *image = view ? find_object(IMAGES, view->image) : NULL;
     if (!image) return;
@@ -144,17 +155,99 @@ static void add_attachment(Text *text, uint64_t handle, AttachmentUse use, const
     int32_t layout = use.layout, load = use.load, store = use.store;
     uint64_t read = is_depth ? DEPTH_READ : COLOUR_READ, write = is_depth ? DEPTH_WRITE : COLOUR_WRITE;
     uint64_t early = is_depth ? STAGE_EARLY_TESTS : STAGE_COLOUR, late = is_depth ? STAGE_LATE_TESTS : STAGE_COLOUR;
-    if (load == LOAD) add_image_access(text, view->image, range, layout, &box, early, read, 0);
-    else if (load != LOAD_NONE) add_image_access(text, view->image, range, layout, &box, early, write, WRITES);
+    access_origin = ",\"is_operation\":true";
+    if (operations & LOADS && load == LOAD) add_image_access(text, view->image, range, layout, &box, early, read, 0);
+    else if (operations & LOADS && load != LOAD_NONE) add_image_access(text, view->image, range, layout, &box, early, write, WRITES);
     /* An attachment of depth that is loaded may be read-only. */
-    if (store != STORE_NONE) add_image_access(text, view->image, range, layout, &box, late, write, WRITES | (is_depth && load == LOAD ? POSSIBLE : 0));
+    if (operations & STORES && store != STORE_NONE)
+        add_image_access(text, view->image, range, layout, &box, late, write, WRITES | (is_depth && load == LOAD ? POSSIBLE : 0));
+    access_origin = "";
 }
 
-/* Adds the operations of an attachment of a render pass, for each of its aspects. */
-static void add_pass_attachment(Text *text, uint64_t handle, Layouts layouts, const Attachment *at, const RenderArea *area) {
+/* Adds operations of an attachment of a render pass, for each of its aspects. */
+static void add_pass_attachment(Text *text, uint64_t handle, Layouts layouts, const Attachment *at, const RenderArea *area, int operations) {
     bool is_depth = depth_aspects(at->format) != 0;
-    add_attachment(text, handle, (AttachmentUse){ is_depth ? DEPTH_ASPECT : 0, layouts.main, at->load, at->store }, area);
-    if (is_depth) add_attachment(text, handle, (AttachmentUse){ STENCIL_ASPECT, layouts.stencil, at->stencil_load, at->stencil_store }, area);
+    add_attachment(text, handle, (AttachmentUse){ is_depth ? DEPTH_ASPECT : 0, layouts.main, at->load, at->store }, area, operations);
+    if (is_depth) add_attachment(text, handle, (AttachmentUse){ STENCIL_ASPECT, layouts.stencil, at->stencil_load, at->stencil_store }, area, operations);
+}
+
+static bool is_read_only(int32_t layout, bool is_stencil) {
+    /* DEPTH_STENCIL_READ_ONLY, READ_ONLY, the read-only layouts of one aspect, and those where the other aspect is an attachment. */
+    return layout == 4 || layout == 1000314000 || layout == (is_stencil ? 1000241003 : 1000241001) || layout == (is_stencil ? 1000117001 : 1000117000);
+}
+
+/* Adds an access of draws to an attachment that none of them has to make. */
+static void add_output(Text *text, uint64_t handle, uint32_t aspect, int32_t layout, const RenderArea *area, uint64_t stage, uint64_t access, int kind) {
+    const ViewInfo *view = find_object(VIEWS, handle);
+    const Image *image = view ? find_object(IMAGES, view->image) : NULL;
+    if (!image || (aspect && !(depth_aspects(image->info.format) & aspect))) return;
+    TexelBox box = { { area->x, area->y, 0 }, { (int64_t)area->x + area->width, (int64_t)area->y + area->height, INT32_MAX } };
+    SubresourceRange range = view->range;
+    if (aspect) range.aspect = aspect;
+    add_image_access(text, view->image, range, layout, &box, stage, access, kind | POSSIBLE);
+}
+
+/* Appends the begin of a subpass, or of a render pass without subpasses, with what its draws may access. */
+static void add_subpass_begin(Commands *commands, uint32_t number, bool is_dynamic) {
+    const Outputs *outputs = &commands->outputs;
+    Text *text = &commands->list;
+    ADD_COMMAND(commands, "{\"op\":\"subpass\",\"number\":%u,\"is_dynamic\":%s,\"outputs\":[", number, is_dynamic ? "true" : "false");
+    for (uint32_t i = 0; i < MAX_OUTPUTS; i++) {
+        char origin[64];
+        snprintf(origin, sizeof origin, ",\"location\":%u", i);
+        access_origin = origin;
+        add_output(text, outputs->colours[i].view, 0, outputs->colours[i].layout, &commands->area, STAGE_COLOUR, COLOUR_READ, 0);
+        add_output(text, outputs->colours[i].view, 0, outputs->colours[i].layout, &commands->area, STAGE_COLOUR, COLOUR_WRITE, WRITES);
+        access_origin = "";
+    }
+    for (int is_stencil = 0; is_stencil < 2; is_stencil++) {
+        int32_t layout = is_stencil ? outputs->depth_layouts.stencil : outputs->depth_layouts.main;
+        uint32_t aspect = is_stencil ? STENCIL_ASPECT : DEPTH_ASPECT;
+        add_output(text, outputs->depth, aspect, layout, &commands->area, STAGE_EARLY_TESTS, DEPTH_READ, 0);
+        if (!is_read_only(layout, is_stencil)) add_output(text, outputs->depth, aspect, layout, &commands->area, STAGE_LATE_TESTS, DEPTH_WRITE, WRITES);
+    }
+    append(text, "]}");
+    commands->is_in_pass = true;
+}
+
+/* Appends the end of a render pass. */
+static void add_pass_end(Commands *commands) {
+    ADD_COMMAND(commands, "{\"op\":\"subpass\",\"number\":null,\"is_dynamic\":false,\"outputs\":[]}");
+    memset(&commands->outputs, 0, sizeof commands->outputs);
+    commands->is_in_pass = false;
+}
+
+/* Appends the clears of attachments of the subpass. They are ordered as draws are. */
+static void layer_vkCmdClearAttachments(Handle handle, uint32_t count, const ClearAttachment *clears, uint32_t rectangle_count, const ClearRectangle *rectangles) {
+    CALL_NEXT(handle, void, vkCmdClearAttachments, (Handle, uint32_t, const ClearAttachment *, uint32_t, const ClearRectangle *))(
+        handle, count, clears, rectangle_count, rectangles);
+    LOCK;
+    Commands *commands = find_commands(handle);
+    if (commands)
+        begin_command(commands, "vkCmdClearAttachments", commands->is_in_pass ? "" : UNKNOWN_ACCESSES("clears of attachments in secondary command buffers are not recorded"));
+    for (uint32_t i = 0; commands && i < count * rectangle_count; i++) {
+        const ClearAttachment *clear = &clears[i / rectangle_count];
+        const ClearRectangle *rectangle = &rectangles[i % rectangle_count];
+        const Outputs *outputs = &commands->outputs;
+        bool is_colour = clear->aspects & 1;
+        if (is_colour && clear->location >= MAX_OUTPUTS) continue;
+        uint64_t handle_of_view = is_colour ? outputs->colours[clear->location].view : outputs->depth;
+        const ViewInfo *view = find_object(VIEWS, handle_of_view);
+        const Image *image = view ? find_object(IMAGES, view->image) : NULL;
+        if (!image) continue;
+        const RenderArea *area = &rectangle->area;
+        TexelBox box = { { area->x, area->y, 0 }, { (int64_t)area->x + area->width, (int64_t)area->y + area->height, INT32_MAX } };
+        for (uint32_t aspect = 1; aspect <= STENCIL_ASPECT; aspect <<= 1) {
+            SubresourceRange range = view->range;
+            if (!(clear->aspects & aspect) || (!is_colour && !(depth_aspects(image->info.format) & aspect))) continue;
+            range.layer += rectangle->layer, range.layers = rectangle->layers;
+            if (!is_colour) range.aspect = aspect;
+            int32_t layout = is_colour ? outputs->colours[clear->location].layout : aspect == STENCIL_ASPECT ? outputs->depth_layouts.stencil : outputs->depth_layouts.main;
+            add_image_access(&commands->list, view->image, range, layout, &box, is_colour ? STAGE_COLOUR : STAGE_LATE_TESTS, is_colour ? COLOUR_WRITE : DEPTH_WRITE, WRITES);
+        }
+    }
+    if (commands) end_command(commands);
+    UNLOCK;
 }
 
 /* Appends the layout transition of an attachment between two subpasses, or from or to the outside of the pass. It follows the first scopes
@@ -183,8 +276,10 @@ static void add_pass_transition(Commands *commands, uint32_t attachment, uint32_
         int32_t old_layout = is_stencil ? old.stencil : old.main, new_layout = is_stencil ? new.stencil : new.main;
         char resource[256];
         if (!aspects || old_layout == new_layout) continue;
-        snprintf(resource, sizeof resource, ",\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"aspects\":%u,\"layouts\":[%d,%d],\"is_subpass\":true",
-                 image_id(view->image), view->range.level, view->range.levels, view->range.layer, view->range.layers, aspects, old_layout, new_layout);
+        snprintf(resource, sizeof resource,
+                 ",\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"aspects\":%u,\"layouts\":[%d,%d],\"subpasses\":{\"from\":%u,\"to\":%u,\"is_declared\":%s}",
+                 image_id(view->image), view->range.level, view->range.levels, view->range.layer, view->range.layers, aspects, old_layout, new_layout, from, to,
+                 has_dependency ? "true" : "false");
         add_barrier(commands, scopes, resource);
     }
 }
@@ -208,30 +303,73 @@ static void add_pass_transitions(Commands *commands, uint32_t subpass) {
 static void add_subpass_dependencies(Commands *commands, bool is_end) {
     const RenderPass *pass = commands->pass;
     uint32_t to = is_end ? (uint32_t)EXTERNAL : commands->subpass;
-    for (uint32_t i = 0; pass && i < pass->dependency_count; i++)
-        if (pass->dependencies[i].from != pass->dependencies[i].to && pass->dependencies[i].to == to)
-            add_barrier(commands, pass->dependencies[i].barrier, ",\"is_subpass\":true");
+    for (uint32_t i = 0; pass && i < pass->dependency_count; i++) {
+        if (pass->dependencies[i].from == pass->dependencies[i].to || pass->dependencies[i].to != to) continue;
+        char scopes[128];
+        snprintf(scopes, sizeof scopes, ",\"subpasses\":{\"from\":%u,\"to\":%u,\"is_declared\":true}", pass->dependencies[i].from, to);
+        add_barrier(commands, pass->dependencies[i].barrier, scopes);
+    }
     if (pass) add_pass_transitions(commands, to);
 }
 
-/* Returns the first subpass that uses an attachment; UNUSED if none does. */
-static int32_t first_subpass(const RenderPass *pass, uint32_t attachment) {
-    for (uint32_t subpass = 0; subpass < pass->subpass_count; subpass++)
-        if (pass->layouts[subpass * pass->attachment_count + attachment].main != UNUSED) return (int32_t)subpass;
-    return UNUSED;
+/* Returns true if a subpass uses an attachment and no earlier one does, or for the store operations no later one. */
+static bool is_at_end_of_uses(const RenderPass *pass, uint32_t attachment, uint32_t subpass, int operations) {
+    uint32_t from = operations == LOADS ? 0 : subpass + 1, to = operations == LOADS ? subpass : pass->subpass_count;
+    bool is_end = pass->layouts[subpass * pass->attachment_count + attachment].main != UNUSED;
+    for (uint32_t i = from; i < to; i++) is_end = is_end && pass->layouts[i * pass->attachment_count + attachment].main == UNUSED;
+    return is_end;
 }
 
-/* Appends the begin of a subpass: its dependencies, and the accesses to attachments that no earlier one uses. */
+/* Appends a command with the load or the store operations of a subpass. Of stores, one without any is left out. */
+static void add_operations(Commands *commands, const char *what, int operations) {
+    const RenderPass *pass = commands->pass;
+    Text accesses = { 0 };
+    append(&accesses, "[");
+    for (uint32_t i = 0; commands->attachments && i < pass->attachment_count; i++)
+        if (is_at_end_of_uses(pass, i, commands->subpass, operations))
+            add_pass_attachment(&accesses, commands->attachments[i], pass->layouts[commands->subpass * pass->attachment_count + i], &pass->attachments[i],
+                                &commands->area, operations);
+    if (operations == LOADS || accesses.length > 1) {
+        begin_command(commands, what, "");
+        append(&commands->list, "%s", accesses.data + 1);
+        end_command(commands);
+    }
+    free(accesses.data);
+}
+
+/* Appends the begin of a subpass: its dependencies, and the load operations of the attachments that no earlier one uses. */
 static void begin_subpass(Commands *commands, const char *what) {
     const RenderPass *pass = commands->pass;
+    if (!pass || commands->subpass >= pass->subpass_count) return;
+    memset(&commands->outputs, 0, sizeof commands->outputs);
+    const Layouts *layouts = pass->layouts + commands->subpass * pass->attachment_count;
+    const struct SubpassOutputs *outputs = &pass->outputs[commands->subpass];
+    for (uint32_t i = 0; commands->attachments && i < MAX_OUTPUTS; i++)
+        if (outputs->colours[i] < pass->attachment_count) {
+            commands->outputs.colours[i].view = commands->attachments[outputs->colours[i]];
+            commands->outputs.colours[i].layout = layouts[outputs->colours[i]].main;
+        }
+    if (commands->attachments && outputs->depth < pass->attachment_count) {
+        commands->outputs.depth = commands->attachments[outputs->depth];
+        commands->outputs.depth_layouts = layouts[outputs->depth];
+    }
+    add_subpass_begin(commands, commands->subpass, false);
     add_subpass_dependencies(commands, false);
-    if (!pass) return;
-    begin_command(commands, what, "");
-    for (uint32_t i = 0; commands->attachments && i < pass->attachment_count; i++)
-        if (first_subpass(pass, i) == (int32_t)commands->subpass)
-            add_pass_attachment(&commands->list, commands->attachments[i], pass->layouts[commands->subpass * pass->attachment_count + i],
-                                &pass->attachments[i], &commands->area);
-    end_command(commands);
+    add_operations(commands, what, LOADS);
+}
+
+static void next_subpass(Commands *commands, const char *what) {
+    if (!commands->pass) return;
+    add_operations(commands, "end of a subpass", STORES);
+    commands->subpass++;
+    begin_subpass(commands, what);
+}
+
+static void end_render_pass(Commands *commands, const char *what) {
+    if (!commands->pass || commands->subpass >= commands->pass->subpass_count) return;
+    add_operations(commands, what, STORES);
+    add_subpass_dependencies(commands, true);
+    add_pass_end(commands);
 }
 
 static void begin_render_pass(Handle handle, const char *what, const RenderPassBegin *info) {
@@ -258,39 +396,56 @@ static void layer_vkCmdBeginRenderPass(Handle handle, const RenderPassBegin *inf
     begin_render_pass(handle, "vkCmdBeginRenderPass", info);
 }
 
-#define RENDER_PASS2(begin, next_subpass, end) \
+#define RENDER_PASS2(begin, next, end) \
     static void layer_##begin(Handle handle, const RenderPassBegin *info, const void *contents) { \
         CALL_NEXT(handle, void, begin, (Handle, const RenderPassBegin *, const void *))(handle, info, contents); \
         begin_render_pass(handle, #begin, info); \
     } \
-    static void layer_##next_subpass(Handle handle, const void *begin_info, const void *end_info) { \
-        CALL_NEXT(handle, void, next_subpass, (Handle, const void *, const void *))(handle, begin_info, end_info); \
-        WITH_COMMANDS(commands->subpass++; begin_subpass(commands, #next_subpass);); \
+    static void layer_##next(Handle handle, const void *begin_info, const void *end_info) { \
+        CALL_NEXT(handle, void, next, (Handle, const void *, const void *))(handle, begin_info, end_info); \
+        WITH_COMMANDS(next_subpass(commands, #next);); \
     } \
     static void layer_##end(Handle handle, const void *info) { \
         CALL_NEXT(handle, void, end, (Handle, const void *))(handle, info); \
-        WITH_COMMANDS(add_subpass_dependencies(commands, true);); \
+        WITH_COMMANDS(end_render_pass(commands, #end);); \
     }
 RENDER_PASS2(vkCmdBeginRenderPass2, vkCmdNextSubpass2, vkCmdEndRenderPass2)
 RENDER_PASS2(vkCmdBeginRenderPass2KHR, vkCmdNextSubpass2KHR, vkCmdEndRenderPass2KHR)
 
 static void layer_vkCmdNextSubpass(Handle handle, int32_t contents) {
     CALL_NEXT(handle, void, vkCmdNextSubpass, (Handle, int32_t))(handle, contents);
-    WITH_COMMANDS(commands->subpass++; begin_subpass(commands, "vkCmdNextSubpass"););
+    WITH_COMMANDS(next_subpass(commands, "vkCmdNextSubpass"););
 }
 
 static void layer_vkCmdEndRenderPass(Handle handle) {
     CALL_NEXT(handle, void, vkCmdEndRenderPass, (Handle))(handle);
-    WITH_COMMANDS(add_subpass_dependencies(commands, true););
+    WITH_COMMANDS(end_render_pass(commands, "vkCmdEndRenderPass"););
 }
 
 static void add_rendering_attachment(Text *text, const RenderingAttachment *at, uint32_t aspect, const RenderArea *area) {
     if (!at || !at->view) return;
-    add_attachment(text, at->view, (AttachmentUse){ aspect, at->layout, at->load, at->store }, area);
-    if (at->resolve_mode && at->resolve_view) add_attachment(text, at->resolve_view, (AttachmentUse){ aspect, at->resolve_layout, LOAD_NONE, 0 }, area);
+    add_attachment(text, at->view, (AttachmentUse){ aspect, at->layout, at->load, at->store }, area, LOADS | STORES);
+    if (at->resolve_mode && at->resolve_view)
+        add_attachment(text, at->resolve_view, (AttachmentUse){ aspect, at->resolve_layout, LOAD_NONE, 0 }, area, LOADS | STORES);
 }
 
-static void add_rendering(Commands *commands, const char *what, const RenderingInfo *info) {
+/* A resumed part of a render pass has the load and store operations of the first part. */
+static void begin_rendering(Commands *commands, const char *what, const RenderingInfo *info) {
+    enum { SUSPENDING = 2, RESUMING = 4 };
+    commands->is_suspended = info->flags & SUSPENDING;
+    commands->pass = NULL;
+    commands->area = info->area;
+    memset(&commands->outputs, 0, sizeof commands->outputs);
+    for (uint32_t i = 0; i < info->count && i < MAX_OUTPUTS; i++) {
+        commands->outputs.colours[i].view = info->colours[i].view;
+        commands->outputs.colours[i].layout = info->colours[i].layout;
+    }
+    const RenderingAttachment *depth = info->depth && info->depth->view ? info->depth : info->stencil;
+    commands->outputs.depth = depth ? depth->view : 0;
+    if (depth) commands->outputs.depth_layouts = (Layouts){ depth->layout, info->stencil ? info->stencil->layout : depth->layout };
+    commands->is_in_pass = true;
+    if (info->flags & RESUMING) return;
+    add_subpass_begin(commands, 0, true);
     begin_command(commands, what, "");
     for (uint32_t i = 0; i < info->count; i++) add_rendering_attachment(&commands->list, &info->colours[i], 0, &info->area);
     add_rendering_attachment(&commands->list, info->depth, DEPTH_ASPECT, &info->area);
@@ -298,15 +453,25 @@ static void add_rendering(Commands *commands, const char *what, const RenderingI
     end_command(commands);
 }
 
-/* A resumed part of a render pass has the load and store operations of the first part. */
-enum { RESUMING = 4 };
-#define RENDERING(name) \
-    static void layer_##name(Handle handle, const RenderingInfo *info) { \
-        CALL_NEXT(handle, void, name, (Handle, const RenderingInfo *))(handle, info); \
-        WITH_COMMANDS(if (!(info->flags & RESUMING)) add_rendering(commands, #name, info);); \
+#define RENDERING(begin, end) \
+    static void layer_##begin(Handle handle, const RenderingInfo *info) { \
+        CALL_NEXT(handle, void, begin, (Handle, const RenderingInfo *))(handle, info); \
+        WITH_COMMANDS(begin_rendering(commands, #begin, info);); \
+    } \
+    static void layer_##end(Handle handle) { \
+        CALL_NEXT(handle, void, end, (Handle))(handle); \
+        WITH_COMMANDS(if (!commands->is_suspended) add_pass_end(commands);); \
     }
-RENDERING(vkCmdBeginRendering)
-RENDERING(vkCmdBeginRenderingKHR)
+RENDERING(vkCmdBeginRendering, vkCmdEndRendering)
+RENDERING(vkCmdBeginRenderingKHR, vkCmdEndRenderingKHR)
+
+#define END_RENDERING2(name) \
+    static void layer_##name(Handle handle, const void *info) { \
+        CALL_NEXT(handle, void, name, (Handle, const void *))(handle, info); \
+        WITH_COMMANDS(if (!commands->is_suspended) add_pass_end(commands);); \
+    }
+END_RENDERING2(vkCmdEndRendering2EXT)
+END_RENDERING2(vkCmdEndRendering2KHR)
 
 /* Vertices and indices. */
 
@@ -449,6 +614,9 @@ static void add_draw(Handle handle, const char *what, Draw draw) {
             append(&state, "]");
             if (draw.counts && !draw.has_indices && !draw.firsts[0] && !draw.firsts[1] && !commands->is_conditional)
                 append(&state, ",\"vertices\":[%u,%u]", draw.counts[0], draw.counts[1]);
+            append(&state, ",\"outputs\":{\"writes\":%u,\"reads\":%u,\"has_tests\":%s,\"writes_tests\":%s,\"is_ordered\":%s}", pipeline->output_writes,
+                   pipeline->output_reads, pipeline->has_tests ? "true" : "false", pipeline->writes_tests ? "true" : "false",
+                   pipeline->has_ordered_inputs ? "true" : "false");
         } else append(&state, "%s", unknown);
         begin_command(commands, what, state.data);
         free(state.data);
@@ -582,6 +750,8 @@ static void layer_vkCmdEndConditionalRenderingEXT(Handle handle) {
     LAYER_FUNCTION(vkCmdBeginRenderPass2KHR) LAYER_FUNCTION(vkCmdNextSubpass) LAYER_FUNCTION(vkCmdNextSubpass2) \
     LAYER_FUNCTION(vkCmdNextSubpass2KHR) LAYER_FUNCTION(vkCmdEndRenderPass) LAYER_FUNCTION(vkCmdEndRenderPass2) \
     LAYER_FUNCTION(vkCmdEndRenderPass2KHR) LAYER_FUNCTION(vkCmdBeginRendering) LAYER_FUNCTION(vkCmdBeginRenderingKHR) \
+    LAYER_FUNCTION(vkCmdEndRendering) LAYER_FUNCTION(vkCmdEndRenderingKHR) LAYER_FUNCTION(vkCmdEndRendering2EXT) \
+    LAYER_FUNCTION(vkCmdEndRendering2KHR) LAYER_FUNCTION(vkCmdClearAttachments) \
     LAYER_FUNCTION(vkCmdBindVertexBuffers) LAYER_FUNCTION(vkCmdBindVertexBuffers2) LAYER_FUNCTION(vkCmdBindVertexBuffers2EXT) \
     LAYER_FUNCTION(vkCmdBindIndexBuffer) LAYER_FUNCTION(vkCmdDraw) LAYER_FUNCTION(vkCmdDrawIndexed) LAYER_FUNCTION(vkCmdDrawIndirect) \
     LAYER_FUNCTION(vkCmdDrawIndexedIndirect) LAYER_FUNCTION(vkCmdDrawIndirectCount) LAYER_FUNCTION(vkCmdDrawIndirectCountKHR) \

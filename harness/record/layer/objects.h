@@ -89,6 +89,9 @@ typedef struct Pipeline {
     VertexBinding *bindings;
     VertexAttribute *attributes;
     bool has_dynamic_vertices;
+    /* The locations of fragment outputs that it may write, and those it may read for blending; its tests of depth and stencil. */
+    uint32_t output_writes, output_reads;
+    bool has_tests, writes_tests, has_ordered_inputs;
     uint64_t hash;
 } Pipeline;
 

@@ -152,6 +152,40 @@ static void write_module(const Bytes *code) {
     fclose(file);
 }
 
+/* Records which attachments the draws of a pipeline may access. What is dynamic may be any. */
+static void record_outputs(Pipeline *pipeline, const GraphicsPipelineInfo *info) {
+    enum { ORDERED_DEPTH_OR_STENCIL = 3, ORDERED_COLOURS = 1, LOGIC_COPY = 3, ALL = 0xffff };
+    enum { DEPTH_TEST = 1000267006, DEPTH_WRITE_ENABLE = 1000267007, STENCIL_TEST = 1000267010, STENCIL_MASK = 7, STENCIL_OPERATIONS = 1000267011 };
+    enum { COLOUR_WRITES = 1000381000, WRITE_MASK = 1000455012, BLEND_ENABLE = 1000455010, LOGIC_ENABLE = 1000455009, ADVANCED_BLEND = 1000455018 };
+    const TestInfo *tests = info->states[6];
+    const BlendInfo *blend = info->states[7];
+    bool has_depth = tests && (tests->has_depth || tests->has_bounds), writes_depth = tests && tests->writes_depth;
+    bool has_stencil = tests && tests->has_stencil, writes_stencil = false;
+    for (uint32_t i = 0; blend && i < blend->count && i < MAX_OUTPUTS; i++) {
+        const BlendAttachment *at = &blend->attachments[i];
+        /* A write of some components is one of the texel. */
+        if (at->write_mask) pipeline->output_writes |= 1u << i;
+        if (at->write_mask && (at->is_enabled || (blend->is_logic_enabled && blend->logic != LOGIC_COPY))) pipeline->output_reads |= 1u << i;
+    }
+    for (int i = 0; tests && i < 2; i++) {
+        const StencilState *side = &tests->sides[i];
+        writes_stencil = writes_stencil || (side->write_mask && (side->fail || side->pass || side->depth_fail));
+    }
+    const DynamicStateInfo *dynamic = info->states[8];
+    for (uint32_t i = 0; dynamic && i < dynamic->count; i++) {
+        int32_t state = dynamic->states[i];
+        if (state == COLOUR_WRITES || state == WRITE_MASK) pipeline->output_writes = ALL;
+        if (state == BLEND_ENABLE || state == LOGIC_ENABLE || state == ADVANCED_BLEND) pipeline->output_reads = ALL;
+        has_depth = has_depth || state == DEPTH_TEST;
+        writes_depth = writes_depth || state == DEPTH_WRITE_ENABLE;
+        has_stencil = has_stencil || state == STENCIL_TEST;
+        writes_stencil = writes_stencil || state == STENCIL_MASK || state == STENCIL_OPERATIONS;
+    }
+    pipeline->has_tests = has_depth || has_stencil;
+    pipeline->writes_tests = (has_depth && writes_depth) || (has_stencil && writes_stencil);
+    pipeline->has_ordered_inputs = (tests && tests->flags & ORDERED_DEPTH_OR_STENCIL) || (blend && blend->flags & ORDERED_COLOURS);
+}
+
 /* Without `stages`, the draws of a pipeline have unknown accesses: it has libraries, or a module that is not known. */
 static void record_graphics_pipeline(Pipeline *pipeline, const GraphicsPipelineInfo *info) {
     enum { LIBRARY = 0x800, LIBRARIES = 1000290000, LIBRARY_PARTS = 1000320002, DYNAMIC_STRIDE = 1000267005, DYNAMIC_VERTICES = 1000352000 };
@@ -175,6 +209,8 @@ static void record_graphics_pipeline(Pipeline *pipeline, const GraphicsPipelineI
             stage_constants(code, stage->specialization) };
         pipeline->stages |= stage->stage;
     }
+    const RasterizationInfo *rasterization = info->states[4];
+    if (!rasterization || !rasterization->discards) record_outputs(pipeline, info);
     const VertexInputInfo *vertices = pipeline->stages & 1 ? info->states[0] : NULL;
     const DynamicStateInfo *dynamic = info->states[8];
     for (uint32_t i = 0; dynamic && i < dynamic->count; i++)

@@ -49,6 +49,19 @@ typedef struct BindPoint {
     uint32_t *offsets[MAX_SETS];
 } BindPoint;
 
+/* The layouts of an attachment: of its stencil aspect, and of all other aspects. UNUSED if a subpass does not use it. */
+typedef struct Layouts {
+    int32_t main, stencil;
+} Layouts;
+
+/* The attachments that draws of a subpass may access: those of fragment outputs by location, and that of depth and stencil. */
+enum { MAX_OUTPUTS = 16 };
+typedef struct Outputs {
+    struct { uint64_t view; int32_t layout; } colours[MAX_OUTPUTS];
+    uint64_t depth;
+    Layouts depth_layouts;
+} Outputs;
+
 /* A command that uses a set which may be updated until the command is submitted. */
 typedef struct LateUse {
     const DescriptorSet *set;
@@ -68,6 +81,8 @@ typedef struct Commands {
     uint64_t *attachments; /* The views of its attachments. */
     uint32_t subpass;
     RenderArea area;
+    Outputs outputs;
+    bool is_in_pass, is_suspended; /* Another command buffer resumes the render pass. */
     Text list;      /* The commands, as JSON objects separated by commas. */
     uint64_t id;    /* Of the recorded commands; 0 until they are submitted. */
     LateUse *late_uses;

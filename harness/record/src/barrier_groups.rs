@@ -16,6 +16,8 @@ impl CommandHazard {
         let executed = |command: Option<usize>| command.and_then(|command| timeline.commands.get(command));
         let queues =
             |one: &CommandHazard| [Some(one.first), one.second].map(|at| executed(at).map(|at| at.queue));
+        let subpasses =
+            |one: &CommandHazard| [Some(one.first), one.second].map(|at| executed(at).map(|at| at.subpass));
         // Transitions are compared by their scopes.
         let scopes = |one: &CommandHazard| match executed(one.second).map(|executed| executed.command) {
             Some(Command::Barrier { from, to, .. }) => Some((*from, *to)),
@@ -27,6 +29,7 @@ impl CommandHazard {
                 MissingOrder::Execution | MissingOrder::Availability | MissingOrder::Visibility
             )
             && queues(self) == queues(other)
+            && subpasses(self) == subpasses(other)
             && scopes(self) == scopes(other)
     }
 }

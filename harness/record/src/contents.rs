@@ -46,7 +46,9 @@ pub fn content_versions(
                     let id = |buffer: Option<u64>, image: Option<u64>| {
                         buffer.map(ResourceId::Buffer).or(image.map(ResourceId::Image))
                     };
-                    let writes = other.accesses.iter().filter(|access| access.is_write);
+                    let drawn = other.outputs.and(timeline.commands.get(*index)).map(|draw| draw.outputs);
+                    let accesses = other.accesses.iter().chain(drawn.into_iter().flatten());
+                    let writes = accesses.filter(|access| access.is_write);
                     written.extend(writes.map(|access| id(access.buffer, access.image)));
                     written.extend(other.unknown.is_some().then_some(None));
                 }

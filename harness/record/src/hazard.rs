@@ -83,12 +83,26 @@ pub struct CommandHazard {
     pub after: AccessSide,
     /// The resource of the later command.
     pub resource: ResourceId,
-    /// The first byte of the resource that both access, and the one after; none for images.
-    pub bytes: Option<ByteRange>,
+    /// The bytes of the resource that both access, in order; none for images.
+    pub bytes: Vec<ByteRange>,
+    /// True if the earlier command accesses them through another resource.
+    pub is_aliased: bool,
     /// The part of the order that is missing.
     pub missing: MissingOrder,
     /// True if one of the commands may access the bytes, and need not.
     pub is_possible: bool,
     /// Number of pairs of such commands.
     pub count: u64,
+}
+
+/// Sorts ranges, and joins those that overlap or follow each other.
+pub fn join_ranges(ranges: &mut Vec<ByteRange>) {
+    ranges.sort_unstable();
+    ranges.dedup_by(|later, earlier| {
+        let is_joined = later.0 <= earlier.1;
+        if is_joined {
+            earlier.1 = earlier.1.max(later.1);
+        }
+        is_joined
+    });
 }

@@ -12,29 +12,34 @@
 //! Time is linear in commands × live accesses. Accesses end when the host waits; then of writes only the queue family is kept, which owns
 //! what they left.
 
+mod barriers;
 mod host;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use barriers::{Barrier, ordered_commands};
+
 use crate::bindings::MemoryBindings;
 use crate::hazard::{
-    AccessSide, ByteRange, CommandHazard, Conflict, MissingOrder, ResourceBytes, ResourceId,
+    AccessSide, ByteRange, CommandHazard, Conflict, MissingOrder, ResourceBytes, ResourceId, join_ranges,
 };
-use crate::journal::{Command, DispatchResource, Event, RecordedAccess, SemaphoreUse, SyncScope};
-use crate::layouts::{ImageLayouts, LayoutError, PartId, UNDEFINED, UNKNOWN};
-use crate::scopes::{
-    Access, ImagePart, Location, PriorAccess, access, expand_accesses, expand_stages, second_scope_stages,
-    stage,
-};
-use crate::timeline::{Step, Timeline};
+use crate::journal::{Command, DispatchResource, DrawOutputs, Event, RecordedAccess, SemaphoreUse};
+use crate::layouts::{ImageLayouts, LayoutError, PartId};
+use crate::scopes::{Access, AttachmentRole, CommandSet, ImagePart, Location, PriorAccess, access, stage};
+use crate::timeline::{Step, SubpassId, Timeline};
 
 /// Bytes of a texel in the accesses of a walk.
 const TEXEL_BYTES: u64 = 16;
 /// The queue family of a barrier without an ownership transfer.
 const IGNORED_FAMILY: u32 = u32::MAX;
 
-/// An executed command, by its index, and its queue.
-type Executor = (usize, u64);
+/// An executed command.
+#[derive(Clone, Copy)]
+struct Executor {
+    index: usize,
+    queue: u64,
+    subpass: Option<SubpassId>,
+}
 
 /// The kind of an access of a command to bytes.
 #[derive(Clone, Copy)]
@@ -42,18 +47,7 @@ struct AccessKind {
     side: AccessSide,
     is_write: bool,
     is_possible: bool,
-}
-
-/// The barrier of a command, with the resource that it is restricted to.
-struct Barrier<'a> {
-    command: usize,
-    queue: u64,
-    scopes: (SyncScope, SyncScope),
-    image: Option<(u64, [u32; 4], u32)>,
-    transition: Option<[i32; 2]>,
-    buffer: Option<(Location, u64, u64)>,
-    families: Option<[u32; 2]>,
-    events: &'a [u64],
+    role: Option<AttachmentRole>,
 }
 
 /// A signalled semaphore or fence, with the accesses that it covers.
@@ -111,7 +105,21 @@ pub fn find_hazards(
     for step in &timeline.steps {
         search.take_step(step);
     }
-    search.hazards
+    remove_repeated(timeline, search.hazards)
+}
+
+/// Removes possible hazards with draws of a subpass whose load or store operations have the same hazard.
+fn remove_repeated(timeline: &Timeline<'_>, hazards: Vec<CommandHazard>) -> Vec<CommandHazard> {
+    let subpass = |hazard: &CommandHazard| timeline.commands.get(hazard.first)?.subpass;
+    let signature = |hazard: &CommandHazard| {
+        let CommandHazard { second, resource, before, after, missing, .. } = *hazard;
+        (subpass(hazard), second, resource, before, after, missing)
+    };
+    let certain: Vec<_> = hazards.iter().filter(|hazard| !hazard.is_possible).map(signature).collect();
+    let is_repeated = |hazard: &CommandHazard| {
+        hazard.is_possible && subpass(hazard).is_some() && certain.contains(&signature(hazard))
+    };
+    hazards.into_iter().filter(|hazard| !is_repeated(hazard)).collect()
 }
 
 /// The properties that two executions of a command share.
@@ -128,7 +136,9 @@ fn command_signature(command: &Command) -> CommandSignature<'_> {
         Command::Dispatch { kind, .. } => CommandSignature::Dispatch(*kind),
         Command::Other(other) => CommandSignature::Named(&other.what),
         Command::Label { name } => CommandSignature::Named(name),
-        Command::Barrier { .. } | Command::SetEvent { .. } | Command::EndLabel => CommandSignature::Barrier,
+        Command::Barrier { .. } | Command::SetEvent { .. } | Command::EndLabel | Command::Subpass { .. } => {
+            CommandSignature::Barrier
+        }
     }
 }
 
@@ -240,7 +250,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
     /// Returns the accesses in the first scope of a signal.
     fn covered_by(&self, queue: u64, stages: u64) -> Vec<usize> {
         let live = self.priors.iter().filter(|(_, prior)| !prior.has_ended);
-        let all = live.filter(|(_, prior)| prior.is_in_first_scope(queue, stages));
+        let all = live.filter(|(_, prior)| prior.is_in_first_scope(CommandSet::all_of(queue), stages));
         all.map(|(index, _)| *index).collect()
     }
 
@@ -293,23 +303,33 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
 
     fn execute(&mut self, index: usize) {
         let Some(executed) = self.timeline.commands.get(index) else { return };
-        let queue = executed.queue;
+        let (queue, subpass) = (executed.queue, executed.subpass);
+        let by = Executor { index, queue, subpass };
         match executed.command {
             Command::Dispatch { indirect, resources, missing, .. } => {
                 self.has_unknown_accesses |= !missing.is_empty();
                 if let Some(range) = indirect {
                     let side = AccessSide { stage: stage::DRAW_INDIRECT, access: access::INDIRECT_READ };
-                    let kind = AccessKind { side, is_write: false, is_possible: false };
+                    let kind = AccessKind { side, is_write: false, is_possible: false, role: None };
                     let bytes = (range.offset, range.offset.saturating_add(range.size));
-                    self.access_buffer((index, queue), range.buffer, bytes, kind);
+                    self.access_buffer(by, range.buffer, bytes, kind);
                 }
                 for resource in resources {
-                    self.access_resource((index, queue), resource);
+                    self.access_resource(by, resource);
                 }
             }
             Command::Other(other) => {
                 self.has_unknown_accesses |= other.unknown.is_some();
-                other.accesses.iter().for_each(|access| self.access_recorded((index, queue), access));
+                for access in &other.accesses {
+                    self.access_recorded(by, access, other.outputs);
+                }
+                let drawn = other
+                    .outputs
+                    .iter()
+                    .flat_map(|outputs| executed.outputs.iter().filter(|access| outputs.may_make(access)));
+                for access in drawn {
+                    self.access_recorded(by, access, other.outputs);
+                }
                 if other.is_external {
                     let own = self.priors.iter().filter(|(_, prior)| prior.access.command == index);
                     let own: Vec<usize> = own.map(|(index, _)| *index).collect();
@@ -332,7 +352,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                 families,
                 layouts,
                 events,
-                is_subpass: _,
+                subpasses,
             } => {
                 let buffer = buffer.map(|buffer| {
                     let (location, base) = self.bindings.buffer_location(buffer);
@@ -346,6 +366,8 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                 self.add_barrier(&Barrier {
                     command: index,
                     queue,
+                    subpass,
+                    sets: ordered_commands(queue, subpass, *subpasses),
                     scopes: (*from, *to),
                     image: image.map(|image| (image, range.unwrap_or(all), *aspects)),
                     transition: layouts.filter(|[old, new]| old != new),
@@ -354,143 +376,27 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                     events,
                 });
             }
-            Command::Label { .. } | Command::EndLabel => {}
+            Command::Label { .. } | Command::EndLabel | Command::Subpass { .. } => {}
         }
     }
 
-    fn add_barrier(&mut self, barrier: &Barrier<'_>) {
-        let (from, to) = barrier.scopes;
-        let family = self.bindings.families.get(&barrier.queue).copied();
-        let is_release = barrier.families.is_some_and(|[first, _]| Some(first) == family);
-        // The signals of events end the first scope. An event that the host signals orders everything.
-        let is_open =
-            |event: &&u64| !self.events.contains_key(event) && !self.signalled_by_host.contains(event);
-        self.awaited.extend(barrier.events.iter().filter(is_open));
-        let covered = barrier.events.iter().map(|event| self.events.get(event)).collect::<Option<Vec<_>>>();
-        let covered = covered.filter(|_| !barrier.events.is_empty());
-        let covered: Option<BTreeSet<usize>> =
-            covered.map(|all| all.into_iter().flatten().copied().collect());
-        let parts = |(image, range, aspects)| (image, self.bindings.parts_of(image, range, aspects));
-        let parts = barrier.image.map(parts);
-        // A transition writes all memory of the image, which other resources may share.
-        let transitioned = barrier.image.filter(|_| barrier.transition.is_some() && !is_release);
-        let shared = transitioned.and_then(|(image, ..)| self.bindings.aliased_images.get(&image).copied());
-        let keeps_contents = barrier.transition.is_some_and(|[old, _]| old != UNDEFINED);
-        let mut transition = Vec::new();
-        if let Some((location, start, end)) = barrier.buffer {
-            self.split_accesses(location, [start, end]);
-        }
-        self.work += self.priors.len();
-        for (index, prior) in &mut self.priors {
-            let (Access { location, resource, .. }, bytes) = (prior.access, prior.access.bytes());
-            let is_in_resource = match (barrier.buffer, &parts) {
-                (Some((at, start, end)), _) => at == location && start < bytes.1 && bytes.0 < end,
-                (None, Some((image, all))) => match location {
-                    Location::Subresource(of, part) => of == *image && all.contains(&part),
-                    Location::Memory(_) | Location::Buffer(_) => resource == ResourceId::Image(*image),
-                },
-                (None, None) => true,
-            };
-            let is_alias = shared.is_some_and(|(memory, range)| {
-                location == Location::Memory(memory) && bytes.0 < range.1 && range.0 < bytes.1
-            });
-            let is_covered = covered.as_ref().is_none_or(|covered| covered.contains(index));
-            let is_in_scope = is_covered && prior.is_in_first_scope(barrier.queue, from.0);
-            // The resource of a barrier restricts its access scopes, not the order of execution. A release makes nothing visible.
-            let second = if is_release { SyncScope(to.0, 0) } else { to };
-            let is_in_range = is_in_resource || is_alias;
-            let accesses = |scope: SyncScope| if is_in_range { scope } else { SyncScope(scope.0, 0) };
-            if is_covered && !prior.has_ended {
-                prior.add_dependency(barrier.queue, accesses(from), accesses(second));
-            }
-            match barrier.families.filter(|_| is_in_resource) {
-                Some([first, second]) if is_release && prior.access.family == Some(first) => {
-                    prior.released_to = Some(second);
-                }
-                // Another API that owned it meanwhile returns it to any family.
-                Some([first, second])
-                    if family == Some(second)
-                        && prior.released_to.is_some_and(|to| [first, second].contains(&to)) =>
-                {
-                    prior.access.family = Some(second);
-                    prior.released_to = None;
-                }
-                _ => {}
-            }
-            if is_alias
-                || (is_in_resource && transitioned.is_some() && matches!(location, Location::Subresource(..)))
-            {
-                let needs_contents = keeps_contents && prior.access.is_write && !is_alias;
-                let is_owner = prior.access.family.is_none() || prior.access.family == family;
-                let missing = match (is_in_scope || prior.has_ended, prior.is_available || prior.has_ended) {
-                    (false, _) => Some(MissingOrder::Execution),
-                    (true, false) if prior.access.is_write => Some(MissingOrder::Availability),
-                    (true, _) => (needs_contents && !is_owner).then_some(MissingOrder::Ownership),
-                };
-                transition.push((*index, missing));
-            }
-        }
-        let Some((image, all)) = parts.filter(|_| transitioned.is_some()) else { return };
-        self.change_layouts(barrier, image, &all);
-        let parts = all.into_iter().map(|part| (Location::Subresource(image, part), 0, u64::MAX));
-        let shared = shared.map(|(memory, range)| (Location::Memory(memory), range.0, range.1 - range.0));
-        let is_whole = self.bindings.has_one_part(image);
-        for (location, base, size) in parts.chain(shared) {
-            let write = Access {
-                command: barrier.command,
-                queue: barrier.queue,
-                location,
-                resource: ResourceId::Image(image),
-                base,
-                range: (0, size),
-                // No stage: what follows is ordered by the second scope of the barrier alone.
-                kind: AccessSide { stage: 0, access: 0 },
-                is_write: true,
-                is_possible: matches!(location, Location::Memory(_)) && !is_whole,
-                family: self.bindings.owner(ResourceId::Image(image), barrier.queue),
-            };
-            let sides = AccessSide { stage: from.0, access: from.1 };
-            let order = |index: usize, _: &PriorAccess| {
-                transition.iter().find(|(of, _)| *of == index).and_then(|(_, missing)| *missing)
-            };
-            self.compare(&write, sides, order);
-            let mut prior = PriorAccess::new(write);
-            prior.is_available = true;
-            prior.ordered.insert(barrier.queue, second_scope_stages(to.0));
-            prior.visible.push((barrier.queue, expand_stages(to.0), expand_accesses(to.1)));
-            self.insert(prior);
-        }
-    }
-
-    /// Divides the earlier accesses in a memory at the ends of a barrier's range, which orders the bytes between them alone.
-    fn split_accesses(&mut self, location: Location, ends: [u64; 2]) {
-        for at in ends {
-            for index in self.by_location.get(&location).cloned().unwrap_or_default() {
-                let Some(prior) = self.priors.get_mut(&index) else { continue };
-                let (Access { base, resource, .. }, (from, to)) = (prior.access, prior.access.bytes());
-                let is_inside = from < at && at < to;
-                if !is_inside || matches!(resource, ResourceId::Image(_)) {
-                    continue;
-                }
-                let mut rest = prior.clone();
-                (prior.access.range.1, rest.access.range.0) = (at - base, at - base);
-                let added = self.next_prior;
-                self.insert(rest);
-                let signals = self.semaphores.values_mut().flatten().map(|signal| &mut signal.covered);
-                let all = signals.chain(self.fences.values_mut()).chain(self.events.values_mut());
-                all.filter(|covered| covered.contains(&index)).for_each(|covered| covered.push(added));
-            }
-        }
-    }
-
-    fn access_recorded(&mut self, by: Executor, access: &RecordedAccess) {
+    /// Adds an access of a command; a draw has the state of its pipeline.
+    fn access_recorded(&mut self, by: Executor, access: &RecordedAccess, draw: Option<DrawOutputs>) {
         let RecordedAccess { stage, access: mask, is_write, is_possible, bytes, .. } = *access;
-        let kind = AccessKind { side: AccessSide { stage, access: mask }, is_write, is_possible };
+        let is_ordered_input = draw.is_some_and(|draw| draw.is_ordered);
+        let role = match mask {
+            _ if access.is_operation => Some(AttachmentRole::Operation),
+            _ if mask & access::ATTACHMENT != 0 => Some(AttachmentRole::Ordered),
+            access::INPUT_READ if is_ordered_input => Some(AttachmentRole::Ordered),
+            access::INPUT_READ => Some(AttachmentRole::Input),
+            _ => None,
+        };
+        let kind = AccessKind { side: AccessSide { stage, access: mask }, is_write, is_possible, role };
         match (access.buffer, access.image, access.range) {
             (Some(buffer), _, _) => self.access_buffer(by, buffer, bytes, kind),
             (None, Some(image), Some(range)) => {
                 for part in self.bindings.parts_of(image, range, access.aspects) {
-                    self.use_layout(by.0, (image, part), access.layout, kind);
+                    self.use_layout(by.index, (image, part), access.layout, kind);
                     let location = Location::Subresource(image, part);
                     self.access(by, (location, ResourceId::Image(image), 0), bytes, kind);
                 }
@@ -501,8 +407,8 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
     }
 
     fn access_resource(&mut self, by: Executor, resource: &DispatchResource) {
-        let Some(executed) = self.timeline.commands.get(by.0) else { return };
-        let bytes = (self.accessed_bytes)(by.0, executed.command, resource);
+        let Some(executed) = self.timeline.commands.get(by.index) else { return };
+        let bytes = (self.accessed_bytes)(by.index, executed.command, resource);
         let mut is_possible = bytes.is_possible;
         let image = resource.image.zip(resource.range);
         let parts = image.map(|(image, range)| self.bindings.parts_of(image, range, resource.aspects));
@@ -513,8 +419,8 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
         for (ranges, access, is_write) in
             [(&bytes.reads, resource.reads, false), (&bytes.writes, access::STORAGE_WRITE, true)]
         {
-            let kind =
-                AccessKind { side: AccessSide { stage: stage::COMPUTE, access }, is_write, is_possible };
+            let side = AccessSide { stage: stage::COMPUTE, access };
+            let kind = AccessKind { side, is_write, is_possible, role: None };
             for range in ranges.iter().filter(|_| resource.buffer.is_some()) {
                 let end = range.1.min(resource.size);
                 let range = (resource.offset.saturating_add(range.0), resource.offset.saturating_add(end));
@@ -534,7 +440,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                         ),
                     };
                     if texels.0 < texels.1 {
-                        self.use_layout(by.0, (image, *part), resource.layout, kind);
+                        self.use_layout(by.index, (image, *part), resource.layout, kind);
                         self.access(by, place, texels, kind);
                     }
                 }
@@ -545,23 +451,6 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                 start = start.saturating_add(if is_last_aspect { count } else { 0 });
             }
             self.access_aliases(by, image, kind);
-        }
-    }
-
-    /// Changes the layouts of the parts of an image.
-    fn change_layouts(&mut self, barrier: &Barrier<'_>, image: u64, parts: &[ImagePart]) {
-        /// `VK_QUEUE_FAMILY_FOREIGN_EXT` and `VK_QUEUE_FAMILY_EXTERNAL`.
-        const OTHER_APIS: [u32; 2] = [u32::MAX - 2, u32::MAX - 1];
-        let Some(layouts) = barrier.transition else { return };
-        let is_foreign = barrier.families.is_some_and(|both| both.iter().any(|one| OTHER_APIS.contains(one)));
-        for part in parts {
-            let (part, bindings) = ((image, *part), self.bindings);
-            let Some(known) = &mut self.layouts else { return };
-            if is_foreign {
-                known.set(bindings, part, UNKNOWN);
-            }
-            let error = known.change(bindings, part, barrier.command, layouts);
-            self.report_layout(barrier.command, image, error, false);
         }
     }
 
@@ -582,7 +471,8 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             before: side,
             after: side,
             resource: ResourceId::Image(image),
-            bytes: None,
+            bytes: Vec::new(),
+            is_aliased: false,
             missing,
             is_possible,
             count: 1,
@@ -606,18 +496,32 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
     /// Compares an access with the earlier ones, and adds it.
     fn access(
         &mut self,
-        (command, queue): Executor,
+        Executor { index: command, queue, subpass }: Executor,
         (location, resource, base): (Location, ResourceId, u64),
         range: ByteRange,
         kind: AccessKind,
     ) {
         let family = self.bindings.owner(resource, queue);
-        let AccessKind { side: kind, is_write, is_possible } = kind;
-        let later =
-            Access { command, queue, location, resource, base, range, kind, is_write, is_possible, family };
+        let AccessKind { side: kind, is_write, is_possible, role } = kind;
+        let later = Access {
+            command,
+            queue,
+            subpass,
+            role,
+            location,
+            resource,
+            base,
+            range,
+            kind,
+            is_write,
+            is_possible,
+            family,
+        };
         self.check_flush(&later);
         self.compare(&later, kind, |_, prior| prior.missing_order(&later));
-        self.insert(PriorAccess { is_held: !self.awaited.is_empty(), ..PriorAccess::new(later) });
+        let mut prior = PriorAccess::new(later);
+        prior.is_held = !self.awaited.is_empty();
+        self.insert(prior);
     }
 
     fn insert(&mut self, prior: PriorAccess) {
@@ -665,7 +569,8 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                 before: earlier.kind,
                 after,
                 resource: later.resource,
-                bytes: (!is_image(later.resource)).then_some(common),
+                bytes: (!is_image(later.resource)).then_some(common).into_iter().collect(),
+                is_aliased: earlier.resource != later.resource,
                 missing,
                 is_possible: earlier.is_possible || later.is_possible,
                 count: 1,
@@ -688,8 +593,13 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             return;
         }
         let key = key(is_possible);
-        if let Some(hazard) = self.known.get(&key).and_then(|known| self.hazards.get_mut(*known)) {
-            hazard.count += 1;
+        if let Some(known) = self.known.get(&key).and_then(|known| self.hazards.get_mut(*known)) {
+            known.count += 1;
+            // Each pair has its own bytes; the fix is about the first one.
+            if (known.first, known.second) == (hazard.first, hazard.second) {
+                known.bytes.extend(hazard.bytes);
+                join_ranges(&mut known.bytes);
+            }
             return;
         }
         self.known.insert(key, self.hazards.len());

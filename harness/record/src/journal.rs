@@ -291,9 +291,8 @@ pub enum Command {
         families: Option<[u32; 2]>,
         /// Old and new layout of an image.
         layouts: Option<[i32; 2]>,
-        /// True for a dependency of a render pass, which orders layout transitions, too.
-        #[serde(default)]
-        is_subpass: bool,
+        /// The subpasses of a dependency of a render pass, which orders layout transitions, too.
+        subpasses: Option<SubpassDependency>,
         /// Ids of the events whose signals end the first scope.
         #[serde(default)]
         events: Vec<u64>,
@@ -305,6 +304,57 @@ pub enum Command {
     },
     /// End of a labelled region.
     EndLabel,
+    /// Begin of a subpass, or end of a render pass.
+    Subpass {
+        /// Its number in the render pass; none for the end of a render pass.
+        number: Option<u32>,
+        /// True for a render pass without subpasses (`vkCmdBeginRendering`).
+        is_dynamic: bool,
+        /// The accesses to attachments that its draws may make.
+        outputs: Vec<RecordedAccess>,
+    },
+}
+
+/// The commands outside of a render pass, as a subpass (`VK_SUBPASS_EXTERNAL`).
+pub const EXTERNAL_SUBPASS: u32 = u32::MAX;
+
+/// A dependency between two subpasses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+pub struct SubpassDependency {
+    /// The number of the first subpass, or [`EXTERNAL_SUBPASS`].
+    pub from: u32,
+    /// The number of the second subpass, or [`EXTERNAL_SUBPASS`].
+    pub to: u32,
+    /// False for one that the render pass lacks and Vulkan adds.
+    pub is_declared: bool,
+}
+
+/// The state of a pipeline that decides which attachments of the subpass its draws may access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct DrawOutputs {
+    /// Locations of the colours that it may write, one bit each.
+    pub writes: u32,
+    /// Those that it may read, to blend.
+    pub reads: u32,
+    /// True if it may test depth or stencil.
+    pub has_tests: bool,
+    /// True if the tests may write depth or stencil.
+    pub writes_tests: bool,
+    /// True if rasterization order orders reads of input attachments, too.
+    pub is_ordered: bool,
+}
+
+impl DrawOutputs {
+    /// Returns true if a draw may make an access to an attachment of its subpass.
+    pub fn may_make(&self, access: &RecordedAccess) -> bool {
+        match access.location {
+            Some(location) => {
+                let locations = if access.is_write { self.writes } else { self.reads };
+                locations.checked_shr(location).is_some_and(|rest| rest & 1 != 0)
+            }
+            None => self.has_tests && (self.writes_tests || !access.is_write),
+        }
+    }
 }
 
 /// An input of a dispatch that is not recorded.
@@ -342,6 +392,8 @@ pub struct OtherCommand {
     pub shaders: Option<Vec<DrawShader>>,
     /// Vertices, from 0, and instances of a draw that executes and has no indices.
     pub vertices: Option<[u32; 2]>,
+    /// The attachments that a draw may access; none if it is not one.
+    pub outputs: Option<DrawOutputs>,
     /// Id of its use of sets that may be updated until it is submitted.
     pub late_use: Option<u64>,
     /// The reason why it may have other accesses, or may race with itself; none if all is known.
@@ -367,8 +419,11 @@ pub struct RecordedAccess {
     pub layout: Option<i32>,
     /// Set and binding of the descriptor through which a shader of a draw may make it.
     pub place: Option<(u32, u32)>,
-    /// Location of the vertex attribute that the vertex shader of a draw may load.
+    /// Location of the vertex attribute that the vertex shader of a draw may load, or of the fragment output.
     pub location: Option<u32>,
+    /// True for a load or a store operation of an attachment.
+    #[serde(default)]
+    pub is_operation: bool,
     /// Bytes of the buffer, or texels of each level and layer.
     pub bytes: (u64, u64),
     /// One stage, as `VkPipelineStageFlagBits2`.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::hazard::{AccessSide, ByteRange, MissingOrder, ResourceId};
 use crate::journal::SyncScope;
+use crate::timeline::SubpassId;
 
 /// Pipeline stages (`VkPipelineStageFlagBits2`).
 pub(crate) mod stage {
@@ -49,12 +50,15 @@ pub(crate) mod stage {
 /// Accesses (`VkAccessFlagBits2`).
 pub(crate) mod access {
     pub const INDIRECT_READ: u64 = 1;
+    pub const INPUT_READ: u64 = 1 << 4;
     pub const SHADER_READ: u64 = 1 << 5;
     pub const SHADER_WRITE: u64 = 1 << 6;
     pub const HOST_WRITE: u64 = 1 << 14;
     pub const MEMORY_READ: u64 = 1 << 15;
     pub const MEMORY_WRITE: u64 = 1 << 16;
     pub const STORAGE_WRITE: u64 = 1 << 34;
+    /// Reads and writes of color, depth and stencil attachments.
+    pub const ATTACHMENT: u64 = 0xf << 7;
     /// Reads of uniform buffers, samplers and storage.
     pub const SHADER_READS: u64 = 3 << 32 | 1 << 3;
     /// Every read and every write but those of shaders.
@@ -82,11 +86,66 @@ pub(crate) struct ImagePart {
     pub aspect: u32,
 }
 
+/// The commands of a queue that a scope has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CommandSet {
+    pub queue: u64,
+    pub part: QueuePart,
+}
+
+/// A part of the commands of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QueuePart {
+    All,
+    /// Those of a subpass, to which a barrier in it and a dependency of its render pass are restricted.
+    Subpass(SubpassId),
+    /// Those outside of a render pass, by its number.
+    Outside(usize),
+}
+
+impl CommandSet {
+    /// Returns the set of all commands of a queue.
+    pub fn all_of(queue: u64) -> CommandSet {
+        CommandSet { queue, part: QueuePart::All }
+    }
+
+    fn contains(&self, queue: u64, subpass: Option<SubpassId>) -> bool {
+        queue == self.queue
+            && match self.part {
+                QueuePart::All => true,
+                QueuePart::Subpass(id) => subpass == Some(id),
+                QueuePart::Outside(pass) => subpass.is_none_or(|id| id.pass != pass),
+            }
+    }
+
+    /// Returns the subpass; none for what is not restricted to one.
+    fn subpass(&self) -> Option<SubpassId> {
+        match self.part {
+            QueuePart::Subpass(id) => Some(id),
+            QueuePart::All | QueuePart::Outside(_) => None,
+        }
+    }
+}
+
+/// The part that an access to an attachment has in rasterization order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AttachmentRole {
+    /// A load or a store operation, which is ordered with all accesses through attachments in its subpass.
+    Operation,
+    /// An access of a draw or of a clear in rasterization order.
+    Ordered,
+    /// A read of an input attachment, which only operations are ordered with.
+    Input,
+}
+
 /// An access of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
     pub command: usize,
     pub queue: u64,
+    pub subpass: Option<SubpassId>,
+    /// The role of an access through an attachment.
+    pub role: Option<AttachmentRole>,
     pub location: Location,
     pub resource: ResourceId,
     /// Offset of the resource in its location.
@@ -100,7 +159,21 @@ pub(crate) struct Access {
     pub family: Option<u32>,
 }
 
+/// Stages of a queue, in one subpass or in all of its commands.
+type OrderedStages = BTreeMap<(u64, Option<SubpassId>), u64>;
+
 impl Access {
+    /// Returns true if rasterization order, or that of load and store operations, orders two accesses of a subpass.
+    pub fn is_ordered_in_subpass(&self, other: &Access) -> bool {
+        let roles = self.role.zip(other.role);
+        self.subpass.is_some()
+            && self.subpass == other.subpass
+            && roles.is_some_and(|roles| match roles {
+                (AttachmentRole::Operation, _) | (_, AttachmentRole::Operation) => true,
+                (one, two) => one == AttachmentRole::Ordered && two == AttachmentRole::Ordered,
+            })
+    }
+
     /// Returns the first byte in its location, and the one after the last.
     pub fn bytes(&self) -> ByteRange {
         (self.base.saturating_add(self.range.0), self.base.saturating_add(self.range.1))
@@ -112,16 +185,26 @@ impl Access {
 pub(crate) struct PriorAccess {
     pub access: Access,
     pub is_available: bool,
-    /// The stages of each queue that are ordered after it.
-    pub ordered: BTreeMap<u64, u64>,
-    /// Queues, stages and accesses to which the write is visible.
-    pub visible: Vec<(u64, u64, u64)>,
+    /// The stages of each queue, or of one subpass there, that are ordered after it.
+    ordered: OrderedStages,
+    /// The stages of each queue in earlier render passes that are. A chain may lead from them.
+    chained: BTreeMap<u64, u64>,
+    /// The commands, stages and accesses to which the write is visible.
+    visible: Vec<VisibleScope>,
     /// The queue family to which the resource was released.
     pub released_to: Option<u32>,
     /// True until the host signals an event that the access waits for.
     pub is_held: bool,
     /// True if the host waited for it: all that follows is ordered after it.
     pub has_ended: bool,
+}
+
+/// Commands to which a write is visible, with their stages and accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct VisibleScope {
+    queue: u64,
+    subpass: Option<SubpassId>,
+    scope: SyncScope,
 }
 
 /// Adds the stages that a combined stage stands for.
@@ -181,6 +264,7 @@ impl PriorAccess {
             access,
             is_available: false,
             ordered: BTreeMap::new(),
+            chained: BTreeMap::new(),
             visible: Vec::new(),
             released_to: None,
             is_held: false,
@@ -189,27 +273,64 @@ impl PriorAccess {
     }
 
     /// Returns true if the access is in the first execution scope of a dependency, or is ordered before it by a chain.
-    pub fn is_in_first_scope(&self, queue: u64, stages: u64) -> bool {
+    pub fn is_in_first_scope(&self, first: CommandSet, stages: u64) -> bool {
         let stages = first_scope_stages(stages);
         // A layout transition has no stage: the scope of every command has it.
         let is_own = self.access.kind.stage & stages != 0 || (self.access.kind.stage == 0 && stages == !0);
-        (self.access.queue == queue && is_own)
-            || self.ordered.get(&queue).is_some_and(|ordered| ordered & stages != 0)
+        let is_chained = |((queue, subpass), ordered): (&(u64, Option<SubpassId>), &u64)| {
+            let is_in_set = match subpass {
+                Some(_) => first.contains(*queue, *subpass),
+                // What is ordered before all later commands is before those of the set.
+                None => *queue == first.queue,
+            };
+            is_in_set && ordered & stages != 0
+        };
+        let is_earlier = |queue: &u64| self.chained.get(queue).is_some_and(|ordered| ordered & stages != 0);
+        (first.contains(self.access.queue, self.access.subpass) && is_own)
+            || self.ordered.iter().any(is_chained)
+            || (first.subpass().is_none() && is_earlier(&first.queue))
     }
 
-    /// Extends the order by a dependency between two scopes on a queue.
-    pub fn add_dependency(&mut self, queue: u64, from: SyncScope, to: SyncScope) {
-        if !self.is_in_first_scope(queue, from.0) {
+    /// Extends the order by a dependency between the scopes of two sets of commands.
+    pub fn add_dependency(&mut self, [first, second]: [CommandSet; 2], from: SyncScope, to: SyncScope) {
+        if !self.is_in_first_scope(first, from.0) {
             return;
         }
-        *self.ordered.entry(queue).or_default() |= second_scope_stages(to.0);
-        let is_in_access_scope = self.access.queue == queue
+        self.order_before(second, second_scope_stages(to.0));
+        let is_in_access_scope = first.contains(self.access.queue, self.access.subpass)
             && self.access.kind.stage & expand_stages(from.0) != 0
             && self.access.kind.access & expand_accesses(from.1) != 0;
         self.is_available |= self.access.is_write && is_in_access_scope;
-        let scope = (queue, expand_stages(to.0), expand_accesses(to.1));
-        if self.is_available && scope.2 != 0 && !self.visible.contains(&scope) {
-            self.visible.push(scope);
+        if self.is_available {
+            self.make_visible(second, to);
+        }
+    }
+
+    /// Orders stages of later commands after the access.
+    pub fn order_before(&mut self, second: CommandSet, stages: u64) {
+        if let Some(subpass) = second.subpass() {
+            // The scopes in earlier render passes order no later command, but chains may lead from them.
+            let is_earlier = |of: u64, id: Option<SubpassId>| {
+                of == second.queue && id.is_some_and(|id| id.pass != subpass.pass)
+            };
+            self.ordered.retain(|(queue, id), stages| {
+                let is_earlier = is_earlier(*queue, *id);
+                if is_earlier {
+                    *self.chained.entry(*queue).or_default() |= *stages;
+                }
+                !is_earlier
+            });
+            self.visible.retain(|scope| !is_earlier(scope.queue, scope.subpass));
+        }
+        *self.ordered.entry((second.queue, second.subpass())).or_default() |= stages;
+    }
+
+    /// Makes the write visible to the second access scope of a dependency.
+    pub fn make_visible(&mut self, second: CommandSet, to: SyncScope) {
+        let scope = SyncScope(expand_stages(to.0), expand_accesses(to.1));
+        let visible = VisibleScope { queue: second.queue, subpass: second.subpass(), scope };
+        if scope.1 != 0 && !self.visible.contains(&visible) {
+            self.visible.push(visible);
         }
     }
 
@@ -219,18 +340,28 @@ impl PriorAccess {
     pub fn add_wait(&mut self, queue: u64, stages: u64) {
         self.is_available |= self.access.is_write;
         let presentation = if stages & stage::ALL != 0 { stage::PRESENTATION } else { 0 };
-        *self.ordered.entry(queue).or_default() |= second_scope_stages(stages) | presentation;
-        self.visible.push((queue, !0, !0));
+        self.order_before(CommandSet::all_of(queue), second_scope_stages(stages) | presentation);
+        self.make_visible(CommandSet::all_of(queue), SyncScope(!0, !0));
     }
 
     /// Returns what a conflicting later access lacks.
     pub fn missing_order(&self, later: &Access) -> Option<MissingOrder> {
-        let ordered = self.ordered.get(&later.queue).is_some_and(|stages| stages & later.kind.stage != 0);
+        if self.access.is_ordered_in_subpass(later) {
+            return None;
+        }
+        let is_covered = |queue: u64, subpass: Option<SubpassId>| {
+            queue == later.queue && (subpass.is_none() || subpass == later.subpass)
+        };
+        let ordered = self
+            .ordered
+            .iter()
+            .any(|((queue, subpass), stages)| is_covered(*queue, *subpass) && stages & later.kind.stage != 0);
         let is_visible = || {
-            let covers = |(queue, stages, accesses): &(u64, u64, u64)| {
-                *queue == later.queue && stages & later.kind.stage != 0 && accesses & later.kind.access != 0
-            };
-            self.visible.iter().any(covers)
+            self.visible.iter().any(|VisibleScope { queue, subpass, scope }| {
+                is_covered(*queue, *subpass)
+                    && scope.0 & later.kind.stage != 0
+                    && scope.1 & later.kind.access != 0
+            })
         };
         if !ordered && !self.has_ended {
             return Some(MissingOrder::Execution);

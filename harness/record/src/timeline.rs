@@ -5,7 +5,18 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use crate::journal::{Command, Event, SemaphoreUse};
+use crate::journal::{Command, Event, RecordedAccess, SemaphoreUse};
+
+/// A subpass of an executed render pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SubpassId {
+    /// Number of the render pass among those that are executed.
+    pub pass: usize,
+    /// Number of the subpass.
+    pub number: u32,
+    /// True if the render pass has no subpasses.
+    pub is_dynamic: bool,
+}
 
 /// An executed command.
 #[derive(Clone, Debug)]
@@ -16,6 +27,10 @@ pub struct ExecutedCommand<'a> {
     pub submission: u64,
     /// The innermost label around it.
     pub label: Option<&'a str>,
+    /// The subpass that it is part of.
+    pub subpass: Option<SubpassId>,
+    /// The accesses to attachments that draws of the subpass may make.
+    pub outputs: &'a [RecordedAccess],
     /// The command.
     pub command: &'a Command,
 }
@@ -54,7 +69,7 @@ pub enum Step {
 /// The commands and the order of a process.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline<'a> {
-    /// Executed commands, except labels.
+    /// Executed commands, except labels and begins of subpasses.
     pub commands: Vec<ExecutedCommand<'a>>,
     /// The steps, in order.
     pub steps: Vec<Step>,
@@ -75,6 +90,8 @@ struct Builder<'a> {
     queued: BTreeMap<u64, VecDeque<Batch<'a>>>,
     /// The largest signalled value of each timeline semaphore.
     values: HashMap<u64, u64>,
+    /// Number of executed render passes.
+    passes: usize,
 }
 
 /// Puts the events of a process in order.
@@ -84,6 +101,7 @@ pub fn build_timeline(events: &[Event]) -> Timeline<'_> {
         lists: HashMap::new(),
         queued: BTreeMap::new(),
         values: HashMap::new(),
+        passes: 0,
     };
     let mut queues: Vec<(u64, u64)> = Vec::new();
     let mut submissions = 0;
@@ -176,14 +194,20 @@ impl<'a> Builder<'a> {
     }
 
     fn execute(&mut self, queue: u64, batch: &Batch<'a>) {
-        let Builder { timeline, lists, .. } = self;
+        let Builder { timeline, lists, passes, .. } = self;
         timeline.steps.extend(batch.waits.iter().map(|wait| Step::Wait(queue, *wait)));
         // A label may span command buffers of a batch.
         let mut labels: Vec<&str> = Vec::new();
+        let (mut subpass, mut outputs): (Option<SubpassId>, &[RecordedAccess]) = (None, &[]);
         for command in batch.commands.iter().filter_map(|id| lists.get(id)).copied().flatten() {
             match command {
                 Command::Label { name } => labels.push(name),
                 Command::EndLabel => _ = labels.pop(),
+                Command::Subpass { number, is_dynamic, outputs: all } => {
+                    *passes += usize::from(*number == Some(0));
+                    let id = |number| SubpassId { pass: *passes, number, is_dynamic: *is_dynamic };
+                    (subpass, outputs) = (number.map(id), all);
+                }
                 Command::Dispatch { .. }
                 | Command::Other(_)
                 | Command::SetEvent { .. }
@@ -194,6 +218,8 @@ impl<'a> Builder<'a> {
                         queue,
                         submission: batch.number,
                         label,
+                        subpass,
+                        outputs,
                         command,
                     });
                 }

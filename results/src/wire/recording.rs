@@ -143,7 +143,10 @@ pub struct HazardLine {
     pub bytes: Option<[u64; 2]>,
     /// The part of the order that is missing.
     pub missing: String,
-    /// A barrier that adds it, as C code.
+    /// The place of the fix; empty if the fix names it.
+    #[serde(default)]
+    pub place: String,
+    /// A barrier or a dependency that adds it, as C code.
     pub fix: String,
     /// True if one of the commands may access the bytes, and need not. It is not a finding.
     #[serde(default)]

@@ -38,7 +38,8 @@ pub fn format_hazard(line: &HazardLine) -> String {
     if line.also.len() > MAX_OTHERS {
         text += &format!("    and {} others: --format json\n", line.also.len() - MAX_OTHERS);
     }
-    text += &format!("    missing: {}\n    fix: between them, {}\n", line.missing, line.fix);
+    let place = if line.place.is_empty() { String::new() } else { format!("{}, ", line.place) };
+    text += &format!("    missing: {}\n    fix: {place}{}\n", line.missing, line.fix);
     text
 }
 

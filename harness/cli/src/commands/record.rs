@@ -2,6 +2,7 @@
 
 mod answers;
 mod draws;
+mod fix_code;
 mod hazard_lines;
 mod inventory;
 mod judge;

@@ -227,6 +227,10 @@ fn judge_programs(name: &str, layers: &[(&'static str, &'static str)]) {
         |(word, layer): &(&'static str, &'static str)| Some((*word, *layer, Layer::build_layer(layer)?));
     let Some(layers) = layers.iter().map(build).collect::<Option<Vec<_>>>() else { return };
     let drivers = software_drivers();
+    let fixes = std::fs::read_to_string(data("fixes.tsv")).unwrap();
+    let fixes = fixes.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    let fixes: Vec<_> = fixes.filter(|cells| name == "sequences" && cells.len() == 3).collect();
+    let mut code = std::collections::BTreeSet::new();
     for (index, row) in table.lines().filter(|line| !line.starts_with('#')).enumerate() {
         let cells: Vec<&str> = row.split('\t').collect();
         let [arguments @ .., expected] = &cells[..] else { panic!("{row}") };
@@ -248,7 +252,14 @@ fn judge_programs(name: &str, layers: &[(&'static str, &'static str)]) {
             judged += 1;
             let ran = record(&folder.path().join(format!("{driver}-{index}")), &["-q"], &mut command);
             assert_eq!(summarize(&ran.json_lines()), *expected, "{driver}: {row}: {ran:?}");
-            let is_open = ["possible", "unjudged"].iter().any(|word| expected.contains(word));
+            let found: Vec<[String; 2]> = ran.json_lines().iter().filter_map(place_and_code).collect();
+            for fix in fixes.iter().filter(|fix| arguments == [fix[0], "wrong"]) {
+                let is_there = |[place, code]: &[String; 2]| place.contains(fix[1]) && code.contains(fix[2]);
+                assert!(found.iter().any(is_there), "{driver}: {fix:?}: {found:?}");
+            }
+            code.extend(found.into_iter().map(|[_, code]| code).filter(|code| code.ends_with(';')));
+            let is_open =
+                expected.contains("unjudged") || expected.split(' ').all(|word| word.starts_with("possible"));
             let code = if is_open { 3 } else { i32::from(!expected.is_empty()) };
             assert_eq!(ran.code, code, "{driver}: {row}: {ran:?}");
             let is_equal = ran.stderr.contains(alone.stdout.trim_end());
@@ -256,6 +267,32 @@ fn judge_programs(name: &str, layers: &[(&'static str, &'static str)]) {
         }
         assert!(judged > 0 || drivers.len() < 2, "{row}: no driver has this kind");
     }
+    compile_fixes(folder.path(), &code);
+}
+
+/// Returns the place of the fix of a hazard, and its code.
+fn place_and_code(line: &serde_json::Value) -> Option<[String; 2]> {
+    Some([line["place"].as_str()?.to_owned(), line["fix"].as_str()?.to_owned()])
+}
+
+/// Compiles statements that name a command buffer and buffers, and change stages and accesses of a barrier.
+fn compile_fixes(folder: &Path, fixes: &std::collections::BTreeSet<String>) {
+    let mut text = "#include <vulkan/vulkan.h>\n".to_owned();
+    for (number, code) in fixes.iter().enumerate() {
+        let buffers = code.split(".buffer = ").skip(1).filter_map(|rest| rest.split(',').next());
+        let buffers: std::collections::BTreeSet<&str> = buffers.collect();
+        let parameters: String = buffers.iter().map(|name| format!(", VkBuffer {name}")).collect();
+        let barrier = match (code.contains("barrier."), code.contains("STAGE_2")) {
+            (true, true) => ", VkImageMemoryBarrier2 barrier",
+            (true, false) => ", VkPipelineStageFlags srcStageMask, VkImageMemoryBarrier barrier",
+            (false, _) => "",
+        };
+        text += &format!("void fix{number}(VkCommandBuffer commands{barrier}{parameters}) {{ {code} }}\n");
+    }
+    let file = folder.join("fixes.c");
+    std::fs::write(&file, &text).unwrap();
+    let ran = Ran::run(Command::new("cc").args(["-std=c11", "-fsyntax-only", "-Werror"]).arg(&file));
+    assert_eq!(ran.code, 0, "{text}: {ran:?}");
 }
 
 /// Without inputs, a dispatch may access all that its descriptors name; a journal without an end is no whole answer.

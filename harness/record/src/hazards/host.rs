@@ -33,7 +33,8 @@ impl<F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearch<'_
                     before: access.kind,
                     after: AccessSide { stage: stage::HOST, access: access::HOST_WRITE },
                     resource: access.resource,
-                    bytes: Some((from - access.base, to - access.base)),
+                    bytes: vec![(from - access.base, to - access.base)],
+                    is_aliased: false,
                     missing: MissingOrder::Execution,
                     is_possible: false,
                     count: 1,
@@ -85,7 +86,11 @@ impl<F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearch<'_
             before: later.kind,
             after: AccessSide { stage: stage::HOST, access: access::HOST_WRITE },
             resource: later.resource,
-            bytes: is_buffer.then(|| (range.0.max(start) - later.base, range.1.min(end) - later.base)),
+            bytes: is_buffer
+                .then(|| (range.0.max(start) - later.base, range.1.min(end) - later.base))
+                .into_iter()
+                .collect(),
+            is_aliased: false,
             missing: MissingOrder::Flush,
             is_possible: later.is_possible,
             count: 1,

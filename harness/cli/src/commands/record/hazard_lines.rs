@@ -1,18 +1,16 @@
 //! Hazards as lines of output.
 
 use ::record::hazard::{CommandHazard, Conflict, MissingOrder};
-use ::record::journal::{Command, Event, ProcessJournal};
+use ::record::journal::{Command, ProcessJournal};
 use ::record::redundancy::RedundantBarrier;
 use ::record::timeline::Timeline;
-use device::mask_names::{access_names, layout_name, old_stage_names, stage_names};
+use device::mask_names::{access_names, layout_name, stage_names};
 use results::wire::{
     HAZARD_SCHEMA, HazardCommand, HazardKind, HazardLine, OtherHazard, RedundantBarrierRecord,
 };
 
+use super::fix_code::{Fix, PRESENTATION, choose_fix};
 use super::inventory::CommandNames;
-
-/// The stage of presentations in recordings.
-const PRESENTATION: u64 = 1 << 63;
 
 /// Converts a redundant barrier of a process.
 pub fn redundant_line(
@@ -43,11 +41,7 @@ pub fn hazard_line(
 ) -> Option<HazardLine> {
     let (hazard, others) = group.split_first()?;
     let second = hazard.second.and_then(|second| timeline.commands.get(second));
-    let transition = second.and_then(|executed| match executed.command {
-        Command::Barrier { is_subpass: true, .. } => Some("a subpass dependency before the transition"),
-        Command::Barrier { .. } => Some("the barrier of the transition"),
-        _ => None,
-    });
+    let is_transition = second.is_some_and(|executed| matches!(executed.command, Command::Barrier { .. }));
     let commands = |hazard: &CommandHazard| {
         let all = std::iter::once(hazard.first).chain(hazard.second);
         all.map(|index| hazard_command(names, timeline, index)).collect()
@@ -65,33 +59,20 @@ pub fn hazard_line(
         commands: commands(hazard),
         resource: resource(hazard),
     };
-    let is_new = |event: &Event| matches!(event, Event::Device { has_synchronization2: true, .. });
+    let Fix { place, code } = choose_fix(process, names, timeline, group);
     Some(HazardLine {
         schema: HAZARD_SCHEMA.to_owned(),
         process: process.process,
         kind: kind(hazard),
         commands: commands(hazard),
         resource: resource(hazard),
-        bytes: hazard.bytes.map(|(from, to)| [from, to]),
-        missing: match (describe_missing(hazard, transition.is_some()), hazard.is_possible) {
+        bytes: hazard.bytes.first().zip(hazard.bytes.last()).map(|((from, _), (_, to))| [*from, *to]),
+        missing: match (describe_missing(hazard, is_transition), hazard.is_possible) {
             (missing, false) => missing,
             (missing, true) => format!("{missing}; unknown: {}", describe_unknown(hazard)),
         },
-        fix: match (hazard.missing, hazard.is_on_one_queue(timeline)) {
-            (MissingOrder::Transition(has, needs), _) => transition_fix(has, needs, transition.is_some()),
-            (MissingOrder::Contents(before), _) => {
-                let before = layout_name(before);
-                format!("in the barrier of the transition, .oldLayout = VK_IMAGE_LAYOUT_{before}")
-            }
-            (MissingOrder::Flush, _) => {
-                "vkFlushMappedMemoryRanges for these bytes before the command is submitted".to_owned()
-            }
-            (_, true) if hazard.after.stage == PRESENTATION => {
-                "a semaphore that the last submission signals and the presentation waits for".to_owned()
-            }
-            (_, true) => barrier_code(group, transition, process.events.iter().any(is_new)),
-            (_, false) => other_queue_fix(hazard),
-        },
+        place,
+        fix: code,
         is_possible: hazard.is_possible,
         count: hazard.count,
         also: others.iter().map(other).collect(),
@@ -162,93 +143,4 @@ fn describe_missing(hazard: &CommandHazard, is_transition: bool) -> String {
             stage_names(after.stage)
         ),
     }
-}
-
-/// Returns what gives an image the layout that a command needs, or a transition the one that the image has.
-fn transition_fix(has: i32, needs: i32, is_transition: bool) -> String {
-    let [has, needs] = [has, needs].map(layout_name);
-    if is_transition {
-        return format!("in the transition, .oldLayout = VK_IMAGE_LAYOUT_{has}");
-    }
-    format!(
-        "a barrier for the image with .oldLayout = VK_IMAGE_LAYOUT_{has}, .newLayout = VK_IMAGE_LAYOUT_{needs}, \
-         and the stages and accesses of the commands around it"
-    )
-}
-
-/// Returns what orders commands on two queues.
-fn other_queue_fix(hazard: &CommandHazard) -> String {
-    if hazard.missing == MissingOrder::Ownership {
-        return "one barrier on each queue, with .srcQueueFamilyIndex and .dstQueueFamilyIndex of both"
-            .to_owned();
-    }
-    let stage = stage_constants(hazard.after.stage, false);
-    format!("a semaphore that the first submission signals and the second one waits for, at {stage}")
-}
-
-/// Returns names of bits as constants in C.
-fn constants(kind: &str, names: &str) -> String {
-    if names.is_empty() {
-        return "0".to_owned();
-    }
-    let constant = |name: &str| match name.strip_suffix("_EXT") {
-        Some(name) => format!("VK_{kind}_{name}_BIT_EXT"),
-        None => format!("VK_{kind}_{name}_BIT"),
-    };
-    names.split(" | ").map(constant).collect::<Vec<_>>().join(" | ")
-}
-
-/// Returns stages as constants of `VkMemoryBarrier2`, or of `vkCmdPipelineBarrier`.
-fn stage_constants(mask: u64, has_synchronization2: bool) -> String {
-    const TRANSFERS: u64 = 0xf << 32;
-    let transfer = if mask & TRANSFERS == 0 { 0 } else { 1 << 12 };
-    match has_synchronization2 {
-        true => constants("PIPELINE_STAGE_2", &stage_names(mask)),
-        false => constants("PIPELINE_STAGE", &old_stage_names(mask as u32 | transfer)),
-    }
-}
-
-/// Returns accesses as the same constants.
-fn access_constants(mask: u64, has_synchronization2: bool) -> String {
-    const NEW: u64 = 7 << 32;
-    let old = |new: u64, old: u64| if mask & new == 0 { 0 } else { old };
-    match has_synchronization2 {
-        true => constants("ACCESS_2", &access_names(mask)),
-        false => {
-            constants("ACCESS", &access_names(mask & !NEW | old(3 << 32, 1 << 5) | old(1 << 34, 1 << 6)))
-        }
-    }
-}
-
-/// Returns the memory barrier between the commands of all hazards, as C code.
-fn barrier_code(group: &[CommandHazard], transition: Option<&str>, has_synchronization2: bool) -> String {
-    if group.iter().any(|hazard| hazard.conflict == Conflict::Host) {
-        return "wait for the command's fence before the host writes".to_owned();
-    }
-    // A layout transition has no stage and is ordered by every stage; a write after a read needs execution order alone.
-    let all = |part: &dyn Fn(&CommandHazard) -> u64| group.iter().map(part).fold(0, |all, part| all | part);
-    let has_access = |hazard: &CommandHazard| hazard.conflict != Conflict::WriteAfterRead;
-    let stages = |part: &dyn Fn(&CommandHazard) -> u64| stage_constants(all(part), has_synchronization2);
-    let accesses = |part: &dyn Fn(&CommandHazard) -> u64| access_constants(all(part), has_synchronization2);
-    let from = stages(&|hazard| if hazard.before.stage == 0 { 1 << 16 } else { hazard.before.stage });
-    let from_access = accesses(&|hazard| if has_access(hazard) { hazard.before.access } else { 0 });
-    if let Some(transition) = transition {
-        let access = match from_access.as_str() {
-            "0" => String::new(),
-            access => format!(", .srcAccessMask |= {access}"),
-        };
-        return format!("in {transition}, .srcStageMask |= {from}{access}");
-    }
-    let to = stages(&|hazard| hazard.after.stage);
-    let to_access = accesses(&|hazard| if has_access(hazard) { hazard.after.access } else { 0 });
-    if has_synchronization2 {
-        return format!(
-            "VkMemoryBarrier2 barrier = {{ .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2, .srcStageMask = {from}, \
-             .srcAccessMask = {from_access}, .dstStageMask = {to}, .dstAccessMask = {to_access} }};"
-        );
-    }
-    format!(
-        "vkCmdPipelineBarrier(commands, {from}, {to}, 0, 1, &(VkMemoryBarrier){{ VK_STRUCTURE_TYPE_MEMORY_BARRIER, NULL, \
-         {from_access}, {to_access} }}, 0, NULL, 0, NULL);"
-    )
 }

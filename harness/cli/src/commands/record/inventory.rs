@@ -51,6 +51,14 @@ fn describe_scope(scope: SyncScope) -> String {
 /// The digits of a module's hash that name it.
 const HASH_DIGITS: usize = 8;
 
+/// Words that cannot name a variable in the code of a fix.
+const C_WORDS: [&str; 35] = [
+    "auto", "break", "case", "char", "commands", "const", "continue", "default", "do", "double", "else",
+    "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict",
+    "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned",
+    "void", "volatile", "while",
+];
+
 /// The names of the shaders and the resources of a process.
 pub struct CommandNames<'a> {
     shaders: BTreeMap<u64, String>,
@@ -98,11 +106,27 @@ impl<'a> CommandNames<'a> {
             Command::Barrier { from, to, .. } if is_barrier(command) => {
                 format!("barrier from {} to {}", describe_scope(*from), describe_scope(*to))
             }
-            Command::Barrier { is_subpass: true, .. } => "layout transition of a render pass".to_owned(),
+            Command::Barrier { subpasses: Some(_), .. } => "layout transition of a render pass".to_owned(),
             Command::Barrier { .. } => "layout transition".to_owned(),
             Command::Label { name } => format!("label {name}"),
             Command::EndLabel => "end of a label".to_owned(),
+            Command::Subpass { .. } => "subpass".to_owned(),
         }
+    }
+
+    /// Names a resource as a variable in C.
+    pub fn identifier(&self, resource: ResourceId) -> String {
+        let (ResourceId::Buffer(id) | ResourceId::Image(id)) = resource;
+        let is_identifier = |name: &&&str| {
+            name.starts_with(|first: char| first.is_ascii_alphabetic())
+                && name.chars().all(|other| other.is_ascii_alphanumeric() || other == '_')
+                && !C_WORDS.contains(name)
+        };
+        let name = self.objects.get(&id).filter(is_identifier).map(|name| (*name).to_owned());
+        name.unwrap_or_else(|| match resource {
+            ResourceId::Buffer(id) => format!("buffer{id}"),
+            ResourceId::Image(id) => format!("image{id}"),
+        })
     }
 
     /// Names a resource; without a name, by its number and size.

@@ -391,7 +391,8 @@ impl DispatchAnswers<'_> {
             Command::Barrier { .. }
             | Command::SetEvent { .. }
             | Command::Label { .. }
-            | Command::EndLabel => true,
+            | Command::EndLabel
+            | Command::Subpass { .. } => true,
         }
     }
 
@@ -546,7 +547,8 @@ fn count_commands(
             Command::Barrier { .. }
             | Command::SetEvent { .. }
             | Command::Label { .. }
-            | Command::EndLabel => continue,
+            | Command::EndLabel
+            | Command::Subpass { .. } => continue,
         };
         let is_dispatch = matches!(executed.command, Command::Dispatch { .. });
         judgement.commands += 1;

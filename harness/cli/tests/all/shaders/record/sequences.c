@@ -629,6 +629,8 @@ static void secondary_commands(void) {
 
 #include "more_sequences.h"
 
+#include "subpass_sequences.h"
+
 static const struct { const char *name; void (*run)(void); } PROGRAMS[] = { { "mip-levels", mip_levels }, { "mip-chain", mip_chain }, { "barrier-range", barrier_range },
     { "uniform-read", uniform_read }, { "clear-stage", clear_stage }, { "semaphore-stage", semaphore_stage }, { "timeline-value", timeline_value }, { "host-write", host_write },
     { "aliased-images", aliased_images }, { "queues-image", image_ownership }, { "subpass-input", subpass_input }, { "pass-load", pass_load },
@@ -636,7 +638,7 @@ static const struct { const char *name; void (*run)(void); } PROGRAMS[] = { { "m
     { "depth-copy", depth_copy }, { "event-place", event_place }, { "split-barrier", split_barrier }, { "query-results", query_results },
     { "secondary-commands", secondary_commands }, { "aliased-transition", aliased_transition }, { "deciding-contents", deciding_contents },
     { "reused-memory", reused_memory }, { "layout-other", layout_other }, { "layout-missing", layout_missing }, { "layout-discarded", layout_discarded },
-    { "image-quarters", image_quarters }, { "second-subpass", second_subpass }, { "host-event", host_event }, { "host-signal", host_signal }, MORE_PROGRAMS };
+    { "image-quarters", image_quarters }, { "second-subpass", second_subpass }, { "host-event", host_event }, { "host-signal", host_signal }, MORE_PROGRAMS, SUBPASS_PROGRAMS };
 
 static void create_device(int has_families, int is_incoherent, int has_surface) {
     VkApplicationInfo application = { VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_3 };

@@ -1,0 +1,388 @@
+//! Code in C that orders the commands of a hazard: barriers, and dependencies between subpasses.
+//!
+//! A barrier for buffers has the bytes that lack order. Inside of a render pass no barrier orders subpasses, so the code is an entry of
+//! `pDependencies` there (Vulkan specification, "Render Pass" and `VkSubpassDependency`).
+
+use std::collections::BTreeMap;
+
+use ::record::hazard::{ByteRange, CommandHazard, Conflict, MissingOrder, ResourceId, join_ranges};
+use ::record::journal::{Command, EXTERNAL_SUBPASS, Event, ProcessJournal, SubpassDependency, SyncScope};
+use ::record::timeline::{SubpassId, Timeline};
+use device::mask_names::{access_names, layout_name, old_stage_names, stage_names};
+
+use super::inventory::CommandNames;
+
+/// The stage of presentations in recordings.
+pub const PRESENTATION: u64 = 1 << 63;
+/// `VK_PIPELINE_STAGE_ALL_COMMANDS_BIT`.
+const ALL_COMMANDS: u64 = 1 << 16;
+/// Fragment shader, tests of depth and stencil, and color output: the stages that may be ordered by region.
+const FRAMEBUFFER_STAGES: u64 = 0xf << 7;
+/// Reads of input attachments.
+const INPUT_READ: u64 = 1 << 4;
+/// Reads and writes of color, depth and stencil attachments.
+const ATTACHMENTS: u64 = 0xf << 7;
+/// Their writes.
+const ATTACHMENT_WRITES: u64 = 0x500;
+/// Upper bound on the ranges of a barrier for buffers.
+const MAX_RANGES: usize = 4;
+
+/// A change of the program that orders the commands of hazards.
+pub struct Fix {
+    /// Where the code belongs; empty if the code names it.
+    pub place: String,
+    /// The code, or a sentence.
+    pub code: String,
+}
+
+/// The scopes of the order that hazards lack.
+#[derive(Clone, Copy)]
+struct Scopes {
+    from: SyncScope,
+    to: SyncScope,
+}
+
+/// Where two commands are.
+enum CommandPlaces {
+    /// The second one is a layout transition of a barrier.
+    Transition,
+    /// A dependency of a render pass orders them.
+    Subpasses(SubpassDependency),
+    SameSubpass(SubpassId),
+    /// At least one of them is in a render pass, which the other one is not in.
+    RenderPass,
+    Outside,
+}
+
+/// Chooses what orders hazards that one change can order.
+pub fn choose_fix(
+    process: &ProcessJournal,
+    names: &CommandNames<'_>,
+    timeline: &Timeline<'_>,
+    group: &[CommandHazard],
+) -> Fix {
+    let fix = |place: &str, code: String| Fix { place: place.to_owned(), code };
+    let Some(hazard) = group.first() else { return fix("", String::new()) };
+    let is_new = |event: &Event| matches!(event, Event::Device { has_synchronization2: true, .. });
+    let has_synchronization2 = process.events.iter().any(is_new);
+    let scopes = joined_scopes(group);
+    let places = command_places(timeline, hazard);
+    match (hazard.missing, hazard.is_on_one_queue(timeline)) {
+        (MissingOrder::Transition(has, needs), _) => {
+            let is_transition = matches!(places, CommandPlaces::Transition);
+            fix("between them", transition_fix(has, needs, is_transition))
+        }
+        (MissingOrder::Contents(before), _) => {
+            let before = layout_name(before);
+            fix("in the barrier of the transition", format!(".oldLayout = VK_IMAGE_LAYOUT_{before}"))
+        }
+        (MissingOrder::Flush, _) => {
+            let code = "vkFlushMappedMemoryRanges for these bytes before the command is submitted";
+            fix("between them", code.to_owned())
+        }
+        (_, true) if hazard.conflict == Conflict::Host => {
+            fix("between them", "wait for the command's fence before the host writes".to_owned())
+        }
+        (_, true) if hazard.after.stage == PRESENTATION => {
+            let code = "a semaphore that the last submission signals and the presentation waits for";
+            fix("between them", code.to_owned())
+        }
+        (_, false) => fix("between them", other_queue_fix(hazard)),
+        (_, true) => match places {
+            CommandPlaces::Transition => {
+                fix("in the barrier of the transition", transition_scope(scopes.from, has_synchronization2))
+            }
+            CommandPlaces::Subpasses(subpasses) => {
+                let scopes = dependency_scopes(timeline, hazard, scopes);
+                fix("in VkRenderPassCreateInfo::pDependencies", subpass_dependency(subpasses, scopes))
+            }
+            CommandPlaces::SameSubpass(id) => subpass_barrier(id, scopes, has_synchronization2),
+            places @ (CommandPlaces::RenderPass | CommandPlaces::Outside) => {
+                let place = match places {
+                    CommandPlaces::RenderPass => "between them and outside of the render pass",
+                    _ => "between them",
+                };
+                fix(place, barrier_code(names, group, scopes, has_synchronization2))
+            }
+        },
+    }
+}
+
+/// Returns the stages and accesses of all hazards; a write after a read needs execution order alone.
+fn joined_scopes(group: &[CommandHazard]) -> Scopes {
+    let all = |part: &dyn Fn(&CommandHazard) -> u64| group.iter().map(part).fold(0, |all, part| all | part);
+    let has_access = |hazard: &CommandHazard| hazard.conflict != Conflict::WriteAfterRead;
+    // A layout transition has no stage and is ordered by every stage.
+    let stage = |stage: u64| if stage == 0 { ALL_COMMANDS } else { stage };
+    Scopes {
+        from: SyncScope(
+            all(&|hazard| stage(hazard.before.stage)),
+            all(&|hazard| if has_access(hazard) { hazard.before.access } else { 0 }),
+        ),
+        to: SyncScope(
+            all(&|hazard| hazard.after.stage),
+            all(&|hazard| if has_access(hazard) { hazard.after.access } else { 0 }),
+        ),
+    }
+}
+
+fn dependency_of(timeline: &Timeline<'_>, command: usize) -> Option<(SubpassDependency, Scopes)> {
+    match timeline.commands.get(command)?.command {
+        Command::Barrier { subpasses: Some(subpasses), from, to, .. } => {
+            Some((*subpasses, Scopes { from: *from, to: *to }))
+        }
+        _ => None,
+    }
+}
+
+fn command_places(timeline: &Timeline<'_>, hazard: &CommandHazard) -> CommandPlaces {
+    let second = hazard.second.unwrap_or(hazard.first);
+    // The transitions of a render pass.
+    if let Some((subpasses, _)) =
+        dependency_of(timeline, second).or_else(|| dependency_of(timeline, hazard.first))
+    {
+        return CommandPlaces::Subpasses(subpasses);
+    }
+    let executed = |command: usize| timeline.commands.get(command);
+    if executed(second).is_some_and(|executed| matches!(executed.command, Command::Barrier { .. })) {
+        return CommandPlaces::Transition;
+    }
+    let subpass = |command: usize| executed(command).and_then(|executed| executed.subpass);
+    match (subpass(hazard.first), subpass(second)) {
+        (None, None) => CommandPlaces::Outside,
+        (Some(one), Some(other)) if one == other => CommandPlaces::SameSubpass(one),
+        (Some(one), Some(other)) if one.pass == other.pass => {
+            let subpasses = SubpassDependency { from: one.number, to: other.number, is_declared: false };
+            CommandPlaces::Subpasses(subpasses)
+        }
+        _ => CommandPlaces::RenderPass,
+    }
+}
+
+/// Returns the scopes of a dependency between subpasses; those of a transition in it have the accesses around the transition.
+fn dependency_scopes(timeline: &Timeline<'_>, hazard: &CommandHazard, scopes: Scopes) -> Scopes {
+    // An implicit dependency, which a declared one replaces, has all accesses to attachments.
+    let attachments = |access: u64| SyncScope(FRAMEBUFFER_STAGES, access);
+    let second = hazard.second.and_then(|second| dependency_of(timeline, second));
+    let first = dependency_of(timeline, hazard.first);
+    let from = match first {
+        Some((SubpassDependency { is_declared: true, .. }, declared)) => declared.from,
+        Some(_) => attachments(ATTACHMENT_WRITES),
+        None => scopes.from,
+    };
+    let to = match second {
+        Some((SubpassDependency { is_declared: true, .. }, declared)) => declared.to,
+        Some(_) => attachments(INPUT_READ | ATTACHMENTS),
+        None => scopes.to,
+    };
+    Scopes { from, to }
+}
+
+/// Returns true if all accesses are those of one pixel to attachments.
+fn is_by_region(scopes: Scopes) -> bool {
+    let is_framebuffer = |SyncScope(stages, accesses): SyncScope| {
+        stages & !FRAMEBUFFER_STAGES == 0 && accesses & !(INPUT_READ | ATTACHMENTS) == 0
+    };
+    is_framebuffer(scopes.from) && is_framebuffer(scopes.to)
+}
+
+/// Returns an entry of the dependencies of a render pass.
+fn subpass_dependency(subpasses: SubpassDependency, scopes: Scopes) -> String {
+    let number = |number: u32| match number {
+        EXTERNAL_SUBPASS => "VK_SUBPASS_EXTERNAL".to_owned(),
+        number => number.to_string(),
+    };
+    let is_external = [subpasses.from, subpasses.to].contains(&EXTERNAL_SUBPASS);
+    let flags = match !is_external && is_by_region(scopes) {
+        true => "VK_DEPENDENCY_BY_REGION_BIT",
+        false => "0",
+    };
+    let Scopes { from, to } = scopes;
+    format!(
+        "VkSubpassDependency dependency = {{ .srcSubpass = {}, .dstSubpass = {}, .srcStageMask = {}, .dstStageMask = {}, \
+         .srcAccessMask = {}, .dstAccessMask = {}, .dependencyFlags = {flags} }};",
+        number(subpasses.from),
+        number(subpasses.to),
+        stage_constants(from.0, false),
+        stage_constants(to.0, false),
+        access_constants(from.1, false),
+        access_constants(to.1, false),
+    )
+}
+
+/// Returns what orders commands of one subpass.
+fn subpass_barrier(id: SubpassId, scopes: Scopes, has_synchronization2: bool) -> Fix {
+    let is_by_region = is_by_region(scopes);
+    let barrier = memory_barrier(scopes, has_synchronization2, is_by_region);
+    let fix = |place: &str, code: String| Fix { place: place.to_owned(), code };
+    if scopes.from.0 & FRAMEBUFFER_STAGES != 0 && !is_by_region {
+        return fix("between two render passes, of which each has one of the commands", barrier);
+    }
+    if id.is_dynamic {
+        return fix("between them, with the feature dynamicRenderingLocalRead", barrier);
+    }
+    let subpasses = SubpassDependency { from: id.number, to: id.number, is_declared: false };
+    let code = format!("{} {barrier}", subpass_dependency(subpasses, scopes));
+    fix(
+        "an entry of VkRenderPassCreateInfo::pDependencies and, between them, the barrier that it permits",
+        code,
+    )
+}
+
+/// Returns what gives an image the layout that a command needs, or a transition the one that the image has.
+fn transition_fix(has: i32, needs: i32, is_transition: bool) -> String {
+    let [has, needs] = [has, needs].map(layout_name);
+    if is_transition {
+        return format!("in the transition, .oldLayout = VK_IMAGE_LAYOUT_{has}");
+    }
+    format!(
+        "a barrier for the image with .oldLayout = VK_IMAGE_LAYOUT_{has}, .newLayout = VK_IMAGE_LAYOUT_{needs}, \
+         and the stages and accesses of the commands around it"
+    )
+}
+
+/// Returns what orders commands on two queues.
+fn other_queue_fix(hazard: &CommandHazard) -> String {
+    if hazard.missing == MissingOrder::Ownership {
+        return "one barrier on each queue, with .srcQueueFamilyIndex and .dstQueueFamilyIndex of both"
+            .to_owned();
+    }
+    let stage = stage_constants(hazard.after.stage, false);
+    format!("a semaphore that the first submission signals and the second one waits for, at {stage}")
+}
+
+/// Returns names of bits as constants in C.
+fn constants(kind: &str, names: &str) -> String {
+    if names.is_empty() {
+        return "0".to_owned();
+    }
+    let constant = |name: &str| match name.strip_suffix("_EXT") {
+        Some(name) => format!("VK_{kind}_{name}_BIT_EXT"),
+        None => format!("VK_{kind}_{name}_BIT"),
+    };
+    names.split(" | ").map(constant).collect::<Vec<_>>().join(" | ")
+}
+
+/// Returns stages as constants of `VkMemoryBarrier2`, or of `vkCmdPipelineBarrier`.
+fn stage_constants(mask: u64, has_synchronization2: bool) -> String {
+    const TRANSFERS: u64 = 0xf << 32;
+    let transfer = if mask & TRANSFERS == 0 { 0 } else { 1 << 12 };
+    match has_synchronization2 {
+        true => constants("PIPELINE_STAGE_2", &stage_names(mask)),
+        false => constants("PIPELINE_STAGE", &old_stage_names(mask as u32 | transfer)),
+    }
+}
+
+/// Returns accesses as the same constants.
+fn access_constants(mask: u64, has_synchronization2: bool) -> String {
+    const NEW: u64 = 7 << 32;
+    let old = |new: u64, old: u64| if mask & new == 0 { 0 } else { old };
+    match has_synchronization2 {
+        true => constants("ACCESS_2", &access_names(mask)),
+        false => {
+            constants("ACCESS", &access_names(mask & !NEW | old(3 << 32, 1 << 5) | old(1 << 34, 1 << 6)))
+        }
+    }
+}
+
+/// Returns the change of the first scope of the barrier that has a transition.
+fn transition_scope(from: SyncScope, has_synchronization2: bool) -> String {
+    let stages = stage_constants(from.0, has_synchronization2);
+    let access = match access_constants(from.1, has_synchronization2).as_str() {
+        "0" => String::new(),
+        access => format!(" barrier.srcAccessMask |= {access};"),
+    };
+    let holder = if has_synchronization2 { "barrier." } else { "" };
+    format!("{holder}srcStageMask |= {stages};{access}")
+}
+
+/// Returns the barrier between the commands of all hazards: for the bytes of buffers, or for all memory.
+fn barrier_code(
+    names: &CommandNames<'_>,
+    group: &[CommandHazard],
+    scopes: Scopes,
+    has_synchronization2: bool,
+) -> String {
+    let mut buffers: BTreeMap<ResourceId, Vec<ByteRange>> = BTreeMap::new();
+    for hazard in group {
+        buffers.entry(hazard.resource).or_default().extend(&hazard.bytes);
+    }
+    buffers.values_mut().for_each(join_ranges);
+    let has_access = scopes.from.1 != 0 || scopes.to.1 != 0;
+    let is_buffer = |hazard: &CommandHazard| !hazard.is_aliased && !hazard.bytes.is_empty();
+    let ranges: Vec<(String, ByteRange)> = buffers
+        .into_iter()
+        .flat_map(|(id, ranges)| ranges.into_iter().map(move |range| (names.identifier(id), range)))
+        .collect();
+    if !has_access || !group.iter().all(is_buffer) || ranges.len() > MAX_RANGES {
+        return memory_barrier(scopes, has_synchronization2, false);
+    }
+    let parts = barrier_parts(scopes, has_synchronization2);
+    let entry = |(buffer, (from, to)): &(String, ByteRange)| {
+        let kind = if has_synchronization2 { "BARRIER_2" } else { "BARRIER" };
+        format!(
+            "{{ .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_{kind}, {}, .srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED, \
+             .dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED, .buffer = {buffer}, .offset = {from}, .size = {} }}",
+            parts.members,
+            to.saturating_sub(*from)
+        )
+    };
+    let entries = ranges.iter().map(entry).collect::<Vec<_>>().join(", ");
+    let count = ranges.len();
+    if has_synchronization2 {
+        return format!(
+            "vkCmdPipelineBarrier2(commands, &(VkDependencyInfo){{ .sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, \
+             .bufferMemoryBarrierCount = {count}, .pBufferMemoryBarriers = (VkBufferMemoryBarrier2[]){{ {entries} }} }});"
+        );
+    }
+    format!(
+        "vkCmdPipelineBarrier(commands, {}, 0, 0, NULL, {count}, (VkBufferMemoryBarrier[]){{ {entries} }}, 0, NULL);",
+        parts.arguments
+    )
+}
+
+/// The scopes of a barrier in C.
+struct BarrierParts {
+    /// The members of its structure.
+    members: String,
+    /// The stages as arguments.
+    arguments: String,
+}
+
+fn barrier_parts(Scopes { from, to }: Scopes, has_synchronization2: bool) -> BarrierParts {
+    let stages = [from.0, to.0].map(|stages| stage_constants(stages, has_synchronization2));
+    let [source, destination] = [from.1, to.1].map(|access| access_constants(access, has_synchronization2));
+    let [first, second] = &stages;
+    let stage_members = match has_synchronization2 {
+        true => [format!(".srcStageMask = {first}, "), format!(".dstStageMask = {second}, ")],
+        false => [String::new(), String::new()],
+    };
+    let [first_member, second_member] = stage_members;
+    BarrierParts {
+        members: format!(
+            "{first_member}.srcAccessMask = {source}, {second_member}.dstAccessMask = {destination}"
+        ),
+        arguments: stages.join(", "),
+    }
+}
+
+/// Returns a barrier for all memory.
+fn memory_barrier(scopes: Scopes, has_synchronization2: bool, is_by_region: bool) -> String {
+    let parts = barrier_parts(scopes, has_synchronization2);
+    let flags = if is_by_region { "VK_DEPENDENCY_BY_REGION_BIT" } else { "0" };
+    if has_synchronization2 {
+        return format!(
+            "vkCmdPipelineBarrier2(commands, &(VkDependencyInfo){{ .sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, \
+             .dependencyFlags = {flags}, .memoryBarrierCount = 1, .pMemoryBarriers = &(VkMemoryBarrier2){{ \
+             .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2, {} }} }});",
+            parts.members
+        );
+    }
+    let barrier = match scopes.from.1 | scopes.to.1 {
+        0 => "0, NULL".to_owned(),
+        _ => {
+            format!("1, &(VkMemoryBarrier){{ .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, {} }}", parts.members)
+        }
+    };
+    format!("vkCmdPipelineBarrier(commands, {}, {flags}, {barrier}, 0, NULL, 0, NULL);", parts.arguments)
+}

@@ -1,0 +1,97 @@
+/* Programs with subpasses whose attachment is `colour`: each clears it. */
+
+/* A render pass with subpasses that write `colour` or, if a bit of `readers` is set, have it as an input attachment. */
+static VkRenderPass create_chain(uint32_t subpass_count, uint32_t readers, uint32_t count, const VkSubpassDependency *dependencies) {
+    VkAttachmentDescription attachment = { 0, VK_FORMAT_R8G8B8A8_UNORM, VK_SAMPLE_COUNT_1_BIT, VK_ATTACHMENT_LOAD_OP_CLEAR, VK_ATTACHMENT_STORE_OP_STORE,
+        VK_ATTACHMENT_LOAD_OP_DONT_CARE, VK_ATTACHMENT_STORE_OP_DONT_CARE, GENERAL, GENERAL };
+    VkAttachmentReference reference = { 0, GENERAL };
+    VkSubpassDescription subpasses[3] = { 0 };
+    for (uint32_t i = 0; i < subpass_count; i++) {
+        subpasses[i].colorAttachmentCount = 1;
+        subpasses[i].pColorAttachments = &reference;
+        subpasses[i].inputAttachmentCount = readers >> i & 1;
+        subpasses[i].pInputAttachments = &reference;
+    }
+    VkRenderPassCreateInfo info = { VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO, NULL, 0, 1, &attachment, subpass_count, subpasses, count, dependencies };
+    VkRenderPass pass;
+    CHECK(vkCreateRenderPass(device, &info, NULL, &pass));
+    return pass;
+}
+
+static VkSubpassDependency written_colour(uint32_t from, uint32_t to) {
+    return (VkSubpassDependency){ from, to, VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT, VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT,
+        VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT, VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT | VK_ACCESS_COLOR_ATTACHMENT_READ_BIT, VK_DEPENDENCY_BY_REGION_BIT };
+}
+
+static void clear_target(VkCommandBuffer commands) {
+    VkClearAttachment clear = { VK_IMAGE_ASPECT_COLOR_BIT, 0, { { { 0 } } } };
+    VkClearRect rectangle = { { { 0, 0 }, { 4, 4 } }, 0, 1 };
+    vkCmdClearAttachments(commands, 1, &clear, 1, &rectangle);
+}
+
+/* Clears `colour` in each subpass. */
+static void clear_subpasses(uint32_t subpass_count, uint32_t count, const VkSubpassDependency *dependencies) {
+    VkRenderPass pass = create_chain(subpass_count, 0, count, dependencies);
+    VkCommandBuffer commands = begin(0);
+    prepare(commands, colour, VK_IMAGE_ASPECT_COLOR_BIT, 1);
+    begin_pass(commands, pass, 1, VK_NULL_HANDLE);
+    for (uint32_t i = 0; i < subpass_count; i++) {
+        if (i) vkCmdNextSubpass(commands, VK_SUBPASS_CONTENTS_INLINE);
+        clear_target(commands);
+        clear_target(commands);
+    }
+    vkCmdEndRenderPass(commands);
+    submit(commands);
+}
+
+static void subpass_output(void) {
+    VkSubpassDependency dependency = written_colour(0, 1);
+    clear_subpasses(2, is_wrong ? 0 : 1, &dependency);
+}
+
+/* The dependencies lead from the first subpass to both others. */
+static void subpass_chain(void) {
+    VkSubpassDependency dependencies[2] = { written_colour(0, 1), written_colour(is_wrong ? 0 : 1, 2) };
+    clear_subpasses(3, 2, dependencies);
+}
+
+/* A dependency orders the commands of its second subpass, and not those of the one after it. */
+static void subpass_later(void) {
+    VkSubpassDependency dependencies[2] = { written_colour(0, 1), written_colour(1, 2) };
+    clear_subpasses(3, is_wrong ? 1 : 2, dependencies);
+}
+
+/* A draw reads what an earlier one of its subpass writes. */
+static void subpass_self(void) {
+    VkSubpassDependency dependency = { 0, 0, VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT, VK_PIPELINE_STAGE_FRAGMENT_SHADER_BIT, VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT,
+        VK_ACCESS_INPUT_ATTACHMENT_READ_BIT, VK_DEPENDENCY_BY_REGION_BIT };
+    VkRenderPass pass = create_chain(1, 1, 1, &dependency);
+    VkCommandBuffer commands = begin(0);
+    prepare(commands, colour, VK_IMAGE_ASPECT_COLOR_BIT, 1);
+    begin_pass(commands, pass, 1, VK_NULL_HANDLE);
+    clear_target(commands);
+    VkMemoryBarrier written = { VK_STRUCTURE_TYPE_MEMORY_BARRIER, NULL, dependency.srcAccessMask, dependency.dstAccessMask };
+    if (!is_wrong)
+        vkCmdPipelineBarrier(commands, dependency.srcStageMask, dependency.dstStageMask, VK_DEPENDENCY_BY_REGION_BIT, 1, &written, 0, NULL, 0, NULL);
+    vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, create_draw(pass, 0, "0.spv.frag1", 0));
+    vkCmdDraw(commands, 3, 1, 0, 0);
+    vkCmdEndRenderPass(commands);
+    submit(commands);
+}
+
+/* A copy after the pass reads what a subpass wrote; the dependency is one of the other subpass. */
+static void subpass_copied(void) {
+    VkSubpassDependency dependencies[2] = { written_colour(0, 1), { is_wrong ? 0 : 1, VK_SUBPASS_EXTERNAL, VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT,
+        VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT, VK_ACCESS_TRANSFER_READ_BIT, 0 } };
+    VkRenderPass pass = create_chain(2, 0, 2, dependencies);
+    VkCommandBuffer commands = begin(0);
+    prepare(commands, colour, VK_IMAGE_ASPECT_COLOR_BIT, 1);
+    begin_pass(commands, pass, 1, VK_NULL_HANDLE);
+    vkCmdNextSubpass(commands, VK_SUBPASS_CONTENTS_INLINE);
+    vkCmdEndRenderPass(commands);
+    read_image(commands, colour, GENERAL, 0);
+    submit(commands);
+}
+
+#define SUBPASS_PROGRAMS { "subpass-output", subpass_output }, { "subpass-chain", subpass_chain }, { "subpass-later", subpass_later }, \
+    { "subpass-self", subpass_self }, { "subpass-copied", subpass_copied }
