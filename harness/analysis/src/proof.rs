@@ -99,14 +99,12 @@ pub(crate) fn walk_proof(
         && (has_conditions || !known.findings.iter().any(is_barrier));
     let is_open = matches!(known.verdict, RaceVerdict::Clean | RaceVerdict::NeedsInputs);
     if is_open || is_chosen && has_conditions {
-        // A shader that does the same in every workgroup is written for one.
-        let is_for_one = known.limits.iter().any(|limit| matches!(limit, CoverageLimit::OneWorkgroup));
-        let is_defect = |(why, inputs): &&(Unproved, RacyInputs)| {
-            (!proof.is_proved || is_chosen || why.reason == UnprovedReason::DivergentBarrier)
-                && (!is_for_one || inputs.grid == [1; 3])
+        let is_defect = |why: &Unproved| match why.reason {
+            UnprovedReason::DivergentBarrier => true,
+            UnprovedReason::Budget => false,
+            _ => !proof.is_proved || is_chosen,
         };
-        let counterexamples = proof.counterexamples.iter().filter(is_defect);
-        let found = replay(module, options, counterexamples);
+        let found = walk_counterexamples(module, options, proof, known, is_defect);
         if found.is_some() || is_open {
             return found;
         }
@@ -114,6 +112,20 @@ pub(crate) fn walk_proof(
     let example = proof.example.as_ref().filter(|_| is_chosen && (proof.is_proved || has_conditions))?;
     let is_better = |walk: &ProofWalk| has_conditions || walk.report.verdict == RaceVerdict::Clean;
     walk_inputs(module, options, example).filter(is_better)
+}
+
+/// Walks the counterexamples of some obligations, in one workgroup if further ones would repeat the first.
+pub(crate) fn walk_counterexamples(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    proof: &ProofReport,
+    known: &GridReport,
+    is_defect: impl Fn(&Unproved) -> bool,
+) -> Option<ProofWalk> {
+    let is_for_one = known.limits.iter().any(|limit| matches!(limit, CoverageLimit::OneWorkgroup));
+    let is_replayed =
+        |(why, inputs): &&(Unproved, RacyInputs)| is_defect(why) && (!is_for_one || inputs.grid == [1; 3]);
+    replay(module, options, proof.counterexamples.iter().filter(is_replayed))
 }
 
 /// Walks counterexamples up to the first for which the walk finds what a proof excludes.
@@ -124,6 +136,12 @@ pub(crate) fn replay<'a>(
 ) -> Option<ProofWalk> {
     let walks = counterexamples.into_iter().filter_map(|(_, inputs)| walk_inputs(module, options, inputs));
     walks.into_iter().find(|walk| walk.report.findings.iter().any(is_disproof))
+}
+
+/// Returns true if the inputs of a walk lead to no access beyond an end, which the code may leave to its callers.
+pub(crate) fn is_ordinary(walk: &ProofWalk) -> bool {
+    !walk.report.findings.iter().any(|found| found.kind == FindingKind::OutOfBounds)
+        && walk.report.exceeded.is_empty()
 }
 
 /// Walks the inputs for which a proof finds that stores of a source differ which are equal for the chosen ones.
@@ -169,7 +187,11 @@ fn walk_inputs(module: &SpirvModule, options: &AnalysisOptions, inputs: &RacyInp
             inputs.push(format!("--spec {number}={ARGUMENT_ELEMENTS}"));
         }
     }
-    let report = analyze_grid(module, &options).ok()?;
+    let mut report = analyze_grid(module, &options).ok()?;
+    // Contents that a race decides are no answer.
+    if report.verdict != RaceVerdict::Clean {
+        report.order_dependent_element = None;
+    }
     Some(ProofWalk { report, options, sets_grid_alone: sets_grid && inputs.len() == 1, inputs })
 }
 

@@ -1,4 +1,4 @@
-//! Preconditions: given ones, and the search for simple conditions under which refuted obligations hold.
+//! The search for simple conditions on inputs under which refuted obligations hold.
 //!
 //! The templates relate the scalar inputs in refuted obligations to each other, to sizes of the workgroup and the grid,
 //! and to constants that the shader computes with. A candidate must be violated by the counterexample, so some input
@@ -10,35 +10,63 @@
 use std::collections::BTreeSet;
 
 use crate::decide::{SMALL_INPUTS, TermModel};
-use crate::input::GivenValue;
-use crate::names::{is_signed, symbol_name, term_text, variable_name};
+use crate::names::{is_signed, term_text, variable_name};
 use crate::prover::{Answer, Claim, Prover, Query};
 use crate::term::{FunctionKind, Operator, TermArena, TermId};
 
 /// Upper bounds on the scalars and constants that candidates relate.
 const MAX_SCALARS: usize = 8;
 const MAX_CONSTANTS: usize = 8;
-/// The largest input among those that show how many values conditions leave.
-const MAX_SMALL: u64 = 1_024;
+/// The value from which on an upper bound of an input is weak enough.
+const MAX_BOUND: u64 = 1_024;
+/// Upper bound on the weaker conditions that are tried.
+const MAX_WEAKER: usize = 8;
 
 /// A condition on inputs, with its text.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
     pub claim: Claim,
     pub text: String,
-    /// The constant that the condition compares an input with.
-    limit: Option<Limit>,
+    /// The comparison of an input with a constant that the condition is.
+    pub comparison: Option<ConstantComparison>,
 }
 
-/// A constant bound of an input.
+/// The relation of an input to a constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relation {
+    AtLeast,
+    AtMost,
+    MultipleOf,
+}
+
+/// A comparison of an input with a constant.
 #[derive(Clone, Debug)]
-struct Limit {
+pub(crate) struct ConstantComparison {
     input: TermId,
     name: String,
     is_signed: bool,
-    /// True for the least value, false for the largest one.
-    is_least: bool,
+    relation: Relation,
     value: u64,
+}
+
+impl Condition {
+    fn new(claim: TermId, text: String) -> Condition {
+        Condition { claim: Claim::Term(claim), text, comparison: None }
+    }
+}
+
+impl ConstantComparison {
+    /// Returns the condition that the comparison holds.
+    fn to_condition(&self, terms: &mut TermArena) -> Condition {
+        let ConstantComparison { input, ref name, is_signed, relation, value } = *self;
+        let constant = terms.constant(32, value);
+        let (claim, text) = match relation {
+            Relation::AtLeast => (at_least(terms, input, constant, is_signed), format!("{name} >= {value}")),
+            Relation::AtMost => (at_least(terms, constant, input, is_signed), format!("{name} <= {value}")),
+            Relation::MultipleOf => (is_multiple(terms, input, constant), format!("{name} % {value} == 0")),
+        };
+        Condition { claim: Claim::Term(claim), text, comparison: Some(self.clone()) }
+    }
 }
 
 /// Conditions that suffice, and what else holds then.
@@ -50,7 +78,7 @@ pub(crate) struct Sufficient {
     pub example: TermModel,
 }
 
-type Refuted = (Query, TermModel);
+pub(crate) type Refuted = (Query, TermModel);
 
 impl Prover<'_> {
     /// Returns the first conditions under which refuted queries hold.
@@ -74,11 +102,16 @@ impl Prover<'_> {
             }
             let conditions: Vec<Condition> = set.iter().map(|one| candidates[*one].clone()).collect();
             match self.prove_under(&conditions, refuted) {
-                // Together they may leave an input one value.
-                Ok(_) if self.leaves_one_value(&conditions) => {}
+                // Conditions for few values hide a defect of ordinary ones.
+                Ok(_) if self.leave_few_values(&conditions, refuted) => {}
                 Ok((exact, example)) => {
                     let found = Sufficient { conditions, exact, example };
-                    return Some(self.with_weakest_limits(found, refuted));
+                    let later = candidates.iter().zip(0..).filter(|(_, index)| {
+                        set == [set[0]] && *index > set[0] && violations.iter().all(|one| one[*index])
+                    });
+                    let later: Vec<Condition> = later.map(|(one, _)| one.clone()).collect();
+                    let found = self.replace_by_weaker(found, &later, refuted);
+                    return Some(self.with_weakest_constants(found, refuted));
                 }
                 Err(Some(counterexample)) => violations.push(self.violations(&candidates, &counterexample)),
                 // Under this one alone, nothing is executed, or nothing is known.
@@ -87,6 +120,41 @@ impl Prover<'_> {
             }
         }
         None
+    }
+
+    /// Replaces a condition by one of the same inputs that more small inputs satisfy, if one suffices.
+    fn replace_by_weaker(
+        &mut self,
+        found: Sufficient,
+        others: &[Condition],
+        refuted: &[Refuted],
+    ) -> Sufficient {
+        let is_inconclusive = self.is_inconclusive;
+        let (inputs, _) = self.inputs_of(&found.conditions);
+        let of_queries = refuted
+            .iter()
+            .flat_map(|(query, _)| inputs.iter().flat_map(|input| self.computed_from(query, *input).guards));
+        let guards: Vec<TermId> = of_queries.collect();
+        let share = self.satisfied_share(&inputs, &found.conditions, &guards);
+        let mut weaker = Vec::new();
+        for other in others {
+            let one = std::slice::from_ref(other);
+            if self.inputs_of(one).0.is_subset(&inputs) && self.satisfied_share(&inputs, one, &guards) > share
+            {
+                weaker.push(other.clone());
+            }
+        }
+        for other in weaker.into_iter().take(MAX_WEAKER) {
+            let conditions = vec![other];
+            if let Ok((exact, example)) = self.prove_under(&conditions, refuted)
+                && !self.leave_few_values(&conditions, refuted)
+            {
+                self.is_inconclusive = is_inconclusive;
+                return Sufficient { conditions, exact, example };
+            }
+        }
+        self.is_inconclusive = is_inconclusive;
+        found
     }
 
     /// Proves queries under conditions in addition; see [`Prover::prove_all`].
@@ -102,78 +170,74 @@ impl Prover<'_> {
         result
     }
 
-    /// Replaces the constants of conditions by the weakest ones with which the queries hold, by bisection up to a value
-    /// for which a query is refuted.
-    fn with_weakest_limits(&mut self, mut found: Sufficient, refuted: &[Refuted]) -> Sufficient {
+    /// Replaces the constants of conditions by the weakest ones with which the queries hold: divisors by their least
+    /// divisor, bounds by bisection up to a value for which a query is refuted.
+    fn with_weakest_constants(&mut self, mut found: Sufficient, refuted: &[Refuted]) -> Sufficient {
         let is_inconclusive = self.is_inconclusive;
         for index in 0..found.conditions.len() {
-            let Some(limit) = found.conditions[index].limit.clone() else { continue };
-            let of_models = refuted.iter().filter_map(|(_, model)| self.evaluate(limit.input, model));
-            let others = found.conditions.iter().enumerate().filter(|(other, _)| *other != index);
-            let violates_others = |(_, model): &&Refuted| {
-                others.clone().any(|(_, other)| match other.claim {
-                    Claim::Term(term) => self.evaluate(term, model) == Some(0),
-                    Claim::DistinctContents(_) => true,
+            let Some(comparison) = found.conditions[index].comparison.clone() else { continue };
+            let weaken = |prover: &mut Self, found: &mut Sufficient, value: u64| {
+                let mut weaker = found.conditions.clone();
+                let comparison = ConstantComparison { value, ..comparison.clone() };
+                weaker[index] = comparison.to_condition(&mut prover.summary.terms);
+                let proof = prover.prove_under(&weaker, refuted).ok();
+                proof.is_some_and(|(exact, example)| {
+                    *found = Sufficient { conditions: weaker, exact, example };
+                    true
                 })
             };
-            // Only the condition itself excludes these values.
-            let beyond = match refuted.iter().any(|one| violates_others(&one)) {
-                true => None,
-                false if limit.is_least => of_models.max(),
-                false => of_models.min(),
-            };
-            let Some(mut failing) = beyond else { continue };
-            // Bounds of signed inputs are not negative.
-            if limit.is_signed && failing > i32::MAX as u64 {
-                failing = 0;
+            let value = comparison.value;
+            if comparison.relation == Relation::MultipleOf {
+                let mut divisors = (2..value).filter(|divisor| value.is_multiple_of(*divisor));
+                divisors.any(|divisor| weaken(self, &mut found, divisor));
+                continue;
             }
-            let mut holding = limit.value;
+            let excluded = self.excluded_value(&comparison, index, &found.conditions, refuted);
+            let mut holding = value;
+            let mut failing = match comparison.relation {
+                Relation::AtMost => excluded.unwrap_or(2 * holding),
+                Relation::AtLeast | Relation::MultipleOf => excluded.unwrap_or(0),
+            };
+            while excluded.is_none() && failing > holding && weaken(self, &mut found, failing) {
+                (holding, failing) = (failing, 2 * failing);
+                if holding > MAX_BOUND {
+                    break;
+                }
+            }
             while holding.abs_diff(failing) > 1 && self.steps > 0 {
                 let value = holding.min(failing) + holding.abs_diff(failing) / 2;
-                let mut weaker = found.conditions.clone();
-                weaker[index] = self.limit_condition(Limit { value, ..limit.clone() });
-                match self.prove_under(&weaker, refuted) {
-                    Ok((exact, example)) => {
-                        found = Sufficient { conditions: weaker, exact, example };
-                        holding = value;
-                    }
-                    Err(_) => failing = value,
-                }
+                let is_weaker = weaken(self, &mut found, value);
+                *(if is_weaker { &mut holding } else { &mut failing }) = value;
             }
         }
         self.is_inconclusive = is_inconclusive;
         found
     }
 
-    /// Returns the condition that an input is within a constant bound.
-    fn limit_condition(&mut self, limit: Limit) -> Condition {
-        let terms = &mut self.summary.terms;
-        let constant = terms.constant(32, limit.value);
-        let (low, high) = if limit.is_least { (constant, limit.input) } else { (limit.input, constant) };
-        let claim = Claim::Term(at_least(terms, high, low, limit.is_signed));
-        let relation = if limit.is_least { ">=" } else { "<=" };
-        let text = format!("{} {relation} {}", limit.name, limit.value);
-        Condition { claim, text, limit: Some(limit) }
-    }
-
-    /// Returns true if some input has one value in all small inputs that satisfy conditions.
-    fn leaves_one_value(&self, conditions: &[Condition]) -> bool {
-        let terms = &self.summary.terms;
-        let claims = conditions.iter().filter_map(|one| match one.claim {
-            Claim::Term(term) => Some(term),
-            Claim::DistinctContents(_) => None,
-        });
-        let (claims, mut inputs) = (Vec::from_iter(claims), BTreeSet::new());
-        terms.for_each_application(&claims, |id, _| _ = inputs.insert(id));
-        inputs.iter().any(|input| {
-            let holds = |value: u64, rest: u64| {
-                let at = |id: TermId| if id == *input { value } else { rest };
-                claims.iter().all(|claim| terms.evaluate(*claim, &at) == Some(1))
-            };
-            let values =
-                (0..=MAX_SMALL).filter(|value| [1, 64, MAX_SMALL].iter().any(|rest| holds(*value, *rest)));
-            values.take(2).count() == 1
-        })
+    /// Returns the value of a refuting input that is nearest to a bound, if the bound alone excludes it.
+    fn excluded_value(
+        &self,
+        comparison: &ConstantComparison,
+        index: usize,
+        conditions: &[Condition],
+        refuted: &[Refuted],
+    ) -> Option<u64> {
+        let values = refuted.iter().filter_map(|(_, model)| self.evaluate(comparison.input, model));
+        let others = conditions.iter().enumerate().filter(|(other, _)| *other != index);
+        let violates_others = |(_, model): &Refuted| {
+            others.clone().any(|(_, other)| match other.claim {
+                Claim::Term(term) => self.evaluate(term, model) == Some(0),
+                Claim::DistinctContents(_) => true,
+            })
+        };
+        let nearest = match comparison.relation {
+            _ if refuted.iter().any(violates_others) => None,
+            Relation::AtLeast => values.max(),
+            Relation::AtMost => values.min(),
+            Relation::MultipleOf => None,
+        };
+        // Bounds of signed inputs are not negative.
+        nearest.map(|value| if comparison.is_signed && value > i32::MAX as u64 { 0 } else { value })
     }
 
     /// Returns for each candidate whether a counterexample violates it.
@@ -255,12 +319,16 @@ impl Prover<'_> {
         let without_overlap = Query { conjuncts: query.execution.clone(), ..query.clone() };
         let mut all = without_overlap.conjuncts.clone();
         all.extend(self.side_facts(&without_overlap));
-        let instances = self.exact_instances(query, exact);
+        let instances = self.exact_instances(query, exact, &all);
         self.find_small(&all, &instances, SMALL_INPUTS[1])
     }
 
     fn candidates(&mut self, refuted: &[Refuted]) -> Vec<Condition> {
-        let (mut scalars, mut constants, mut contents) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut scalars, mut contents) = (BTreeSet::new(), BTreeSet::new());
+        // A buffer for each of two turns.
+        let mut constants = BTreeSet::from([2]);
+        // The inputs that a shift halves, or that make a mask.
+        let mut halved = BTreeSet::new();
         let terms = &self.summary.terms;
         for (query, _) in refuted {
             terms.for_each_subterm(&query.conjuncts, |id| {
@@ -294,6 +362,14 @@ impl Prover<'_> {
                         );
                     }
                     Operator::ShiftLeft => constants.extend([8]),
+                    Operator::ShiftRight => {
+                        halved.extend(terms.linear_form(term.arguments[0]).0.iter().map(|atom| atom.0));
+                    }
+                    Operator::And => halved.extend(term.arguments.iter().filter_map(|part| {
+                        let (atoms, constant) = terms.linear_form(*part);
+                        let is_mask = atoms.len() == 1 && constant == arithmetic::mask(term.width);
+                        is_mask.then(|| atoms[0].0)
+                    })),
                     // A given width of rows.
                     Operator::Sum { coefficients, .. } if term.width == 32 => {
                         constants.extend(coefficients.iter().filter(|one| (2..=1 << 16).contains(*one)));
@@ -316,68 +392,95 @@ impl Prover<'_> {
             scalars.iter().copied().zip(names(&scalars)).collect(),
             sizes.iter().copied().zip(names(&sizes)).collect(),
         );
-        let mut all: Vec<Condition> = Vec::new();
-        let open = (0..3).filter(|axis| self.grid[*axis].is_none()).collect::<Vec<usize>>();
-        let counts: Vec<(usize, TermId)> =
-            open.into_iter().map(|axis| (axis, self.summary.group_count(axis))).collect();
-        let local_size = self.summary.local_size;
-        let terms = &mut self.summary.terms;
-        let mut add = |term: TermId, text: String, limit: Option<Limit>| {
-            all.push(Condition { claim: Claim::Term(term), text, limit });
+        let is_length = |(id, _): &&(TermId, String)| {
+            matches!(self.summary.terms.kind_of(*id), Some(FunctionKind::BufferElements(_)))
         };
-        for (a, name) in &scalars {
-            let is_signed = signed.contains(a);
-            for (b, other) in scalars.iter().filter(|(b, _)| b != a && signed.contains(b) == is_signed) {
-                add(at_least(terms, *a, *b, is_signed), format!("{name} >= {other}"), None);
+        let (lengths, numbers): (Vec<_>, Vec<_>) = scalars.iter().partition(is_length);
+        let extents = self.grid_extents();
+        let terms = &mut self.summary.terms;
+        let ordered = |terms: &mut TermArena, greater: &[&(TermId, String)], less: &[&(TermId, String)]| {
+            let mut all = Vec::new();
+            for (a, name) in greater {
+                let is_other = |b: &TermId| b != a && signed.contains(b) == signed.contains(a);
+                for (b, other) in less.iter().filter(|(b, _)| is_other(b)) {
+                    let claim = at_least(terms, *a, *b, signed.contains(a));
+                    all.push(Condition::new(claim, format!("{name} >= {other}")));
+                }
             }
-        }
+            all
+        };
+        let mut all = ordered(terms, &numbers, &numbers);
         let (zero, one) = (terms.constant(32, 0), terms.constant(32, 1));
         for (a, name) in &scalars {
             let is_signed = signed.contains(a);
             if is_signed {
-                add(at_least(terms, *a, zero, true), format!("{name} >= 0"), None);
+                all.push(Condition::new(at_least(terms, *a, zero, true), format!("{name} >= 0")));
             }
             let is_zero = terms.equal(*a, zero);
-            add(terms.not(is_zero), format!("{name} != 0"), None);
-            let bounds =
-                sizes.iter().map(|size| (size, true)).chain(sizes.iter().rev().map(|size| (size, false)));
-            for ((size, other), is_least) in bounds {
-                let (low, high) = if is_least { (*size, *a) } else { (*a, *size) };
-                let relation = if is_least { ">=" } else { "<=" };
-                let claim = at_least(terms, high, low, is_signed);
+            all.push(Condition::new(terms.not(is_zero), format!("{name} != 0")));
+            let least = sizes.iter().map(|size| (size, Relation::AtLeast));
+            let most = sizes.iter().rev().map(|size| (size, Relation::AtMost));
+            let divisors = sizes.iter().map(|size| (size, Relation::MultipleOf));
+            for ((size, other), relation) in least.chain(most).chain(divisors) {
                 let (input, name) = (*a, name.clone());
-                let text = format!("{name} {relation} {other}");
                 let value = terms.constant_of(*size);
-                let limit = value.map(|value| Limit { input, name, is_signed, is_least, value });
-                add(claim, text, limit);
-            }
-            for (size, other) in &sizes {
-                // The rest of a negative number is that of its bits only for powers of two.
-                if terms.constant_of(*size).is_some_and(|size| !is_signed || size.is_power_of_two()) {
-                    let rest = terms.binary(Operator::Remainder, *a, *size);
-                    add(terms.equal(rest, zero), format!("{name} % {other} == 0"), None);
+                match (relation, value) {
+                    // The rest of a negative number is that of its bits only for powers of two.
+                    (Relation::MultipleOf, None) => {}
+                    (Relation::MultipleOf, Some(value)) if is_signed && !value.is_power_of_two() => {}
+                    (_, Some(value)) => {
+                        let comparison = ConstantComparison { input, name, is_signed, relation, value };
+                        all.push(comparison.to_condition(terms));
+                        if relation == Relation::AtMost {
+                            let value = value - 1;
+                            all.push(ConstantComparison { value, ..comparison }.to_condition(terms));
+                        }
+                    }
+                    (Relation::AtLeast, None) => {
+                        let claim = at_least(terms, input, *size, is_signed);
+                        all.push(Condition::new(claim, format!("{name} >= {other}")));
+                    }
+                    (Relation::AtMost, None) => {
+                        let claim = at_least(terms, *size, input, is_signed);
+                        all.push(Condition::new(claim, format!("{name} <= {other}")));
+                    }
                 }
             }
-            let below = terms.subtract(*a, one);
-            let common = terms.binary(Operator::And, *a, below);
-            add(terms.equal(common, zero), format!("{name} & ({name} - 1) == 0"), None);
-            let wide = terms.extend(*a, 64, is_signed);
-            for (axis, count) in &counts {
-                let [count, size] = [*count, local_size[*axis]].map(|one| terms.extend(one, 64, false));
-                let (total, axis) = (terms.multiply(count, size), ["x", "y", "z"][*axis]);
-                let size =
-                    terms.constant_of(size).map_or_else(|| "local".to_owned(), |size| size.to_string());
-                add(at_least(terms, wide, total, true), format!("groups.{axis} * {size} <= {name}"), None);
-                add(at_least(terms, total, wide, true), format!("groups.{axis} * {size} >= {name}"), None);
+            if halved.contains(a) {
+                let below = terms.subtract(*a, one);
+                let common = terms.binary(Operator::And, *a, below);
+                all.push(Condition::new(terms.equal(common, zero), format!("({name} & ({name} - 1)) == 0")));
             }
+            let wide = terms.extend(*a, 64, is_signed);
+            for (extent, text) in &extents {
+                all.push(Condition::new(at_least(terms, wide, *extent, true), format!("{text} <= {name}")));
+                all.push(Condition::new(at_least(terms, *extent, wide, true), format!("{text} >= {name}")));
+            }
+        }
+        // A number that is at least a length, or at most, is rarely a precondition.
+        for (greater, less) in [(&numbers, &lengths), (&lengths, &numbers), (&lengths, &lengths)] {
+            all.extend(ordered(terms, greater, less));
         }
         for variable in contents {
             let name = variable_name(self.summary.module, variable);
-            all.push(Condition {
-                claim: Claim::DistinctContents(variable),
-                text: format!("distinct({name})"),
-                limit: None,
-            });
+            let (claim, text) = (Claim::DistinctContents(variable), format!("distinct({name})"));
+            all.push(Condition { claim, text, comparison: None });
+        }
+        all
+    }
+
+    /// Returns the workgroups and the invocations of each dimension whose number of workgroups is not fixed.
+    fn grid_extents(&mut self) -> Vec<(TermId, String)> {
+        let mut all = Vec::new();
+        for axis in (0..3).filter(|axis| self.grid[*axis].is_none()).collect::<Vec<usize>>() {
+            let (count, size) = (self.summary.group_count(axis), self.summary.local_size[axis]);
+            let (count_text, size_text) = (term_text(&self.summary, count), term_text(&self.summary, size));
+            let [count, wide_size] = [count, size].map(|one| self.summary.terms.extend(one, 64, false));
+            let total = self.summary.terms.multiply(count, wide_size);
+            all.push((count, count_text.clone()));
+            if total != count {
+                all.push((total, format!("{count_text} * {size_text}")));
+            }
         }
         all
     }
@@ -422,42 +525,6 @@ impl Prover<'_> {
     pub fn evaluate(&self, id: TermId, model: &TermModel) -> Option<u64> {
         self.summary.terms.evaluate(id, &|application| model.values.get(&application).copied().unwrap_or(0))
     }
-
-    /// Returns the inputs and sizes of the shader by name.
-    fn named_symbols(&mut self) -> Vec<(String, TermId)> {
-        (0..3).for_each(|axis| _ = self.summary.group_count(axis));
-        let ids = self.summary.terms.ids();
-        let mut all: Vec<_> = ids.filter_map(|id| Some((symbol_name(&self.summary, id)?, id))).collect();
-        for (name, value) in &self.summary.used {
-            if let GivenValue::Integer(value) = value {
-                all.push((name.clone(), self.summary.terms.constant(64, *value as u64)));
-            }
-        }
-        all
-    }
-
-    /// Parses a given condition, such as `pc.stride >= pc.width and pc.n % 16 == 0`.
-    ///
-    /// # Errors
-    /// Returns the column, counted from 1, with what was expected there.
-    pub fn parse_condition(&mut self, text: &str) -> Result<Vec<Condition>, (usize, String)> {
-        let symbols = self.named_symbols();
-        let mut parser = Parser { text, at: 0, symbols, prover: self };
-        let mut all = Vec::new();
-        loop {
-            let from = parser.at;
-            let claim = parser.comparison()?;
-            let text = text[from..parser.at].trim().to_owned();
-            all.push(Condition { claim, text, limit: None });
-            if !parser.take("and") && !parser.take("&&") {
-                break;
-            }
-        }
-        match parser.rest() {
-            "" => Ok(all),
-            _ => Err(parser.expected("`and` or the end")),
-        }
-    }
 }
 
 /// Returns the term that `a` is at least `b`.
@@ -467,143 +534,8 @@ fn at_least(terms: &mut TermArena, a: TermId, b: TermId, is_signed: bool) -> Ter
     terms.not(is_less)
 }
 
-/// A parser of conditions; numbers are computed in 64 bits, so ordinary values do not wrap.
-struct Parser<'t, 'p, 'm> {
-    text: &'t str,
-    at: usize,
-    symbols: Vec<(String, TermId)>,
-    prover: &'p mut Prover<'m>,
-}
-
-/// Parses an integer literal of C, with an optional suffix such as `u`; `None` if it is none or needs 64 bits.
-fn parse_number(text: &str) -> Option<u64> {
-    let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
-    let (radix, digits) = match digits.as_bytes() {
-        [b'0', b'x' | b'X', ..] => (16, &digits[2..]),
-        [b'0', b'b' | b'B', ..] => (2, &digits[2..]),
-        [b'0', _, ..] => (8, &digits[1..]),
-        _ => (10, digits),
-    };
-    u64::from_str_radix(digits, radix).ok().filter(|number| i64::try_from(*number).is_ok())
-}
-
-type Parsed<T> = Result<T, (usize, String)>;
-
-impl Parser<'_, '_, '_> {
-    fn rest(&mut self) -> &str {
-        let rest = self.text[self.at..].trim_start();
-        self.at = self.text.len() - rest.len();
-        &self.text[self.at..]
-    }
-
-    fn take(&mut self, token: &str) -> bool {
-        let is_next = self.rest().starts_with(token);
-        self.at += if is_next { token.len() } else { 0 };
-        is_next
-    }
-
-    fn expected(&self, what: &str) -> (usize, String) {
-        (self.text[..self.at].chars().count() + 1, format!("expected {what}"))
-    }
-
-    fn comparison(&mut self) -> Parsed<Claim> {
-        if self.take("distinct(") {
-            let start = self.at;
-            let name = self.name();
-            let module = self.prover.summary.module;
-            let found =
-                module.variables.keys().find(|id| variable_name(module, **id) == name && self.take(")"));
-            self.at = if found.is_some() { self.at } else { start };
-            return found
-                .map(|id| Claim::DistinctContents(*id))
-                .ok_or_else(|| self.expected("the name of a buffer"));
-        }
-        let left = self.sum()?;
-        let operators = [">=", "<=", "==", "!=", ">", "<"];
-        let Some(operator) = operators.into_iter().find(|one| self.take(one)) else {
-            return Err(self.expected("a comparison: >=, <=, ==, !=, > or <"));
-        };
-        let right = self.sum()?;
-        let terms = &mut self.prover.summary.terms;
-        let term = match operator {
-            "==" | "!=" => terms.equal(left, right),
-            "<" | ">=" => terms.binary(Operator::LessSigned, left, right),
-            _ => terms.binary(Operator::LessSigned, right, left),
-        };
-        Ok(Claim::Term(if matches!(operator, "!=" | ">=" | "<=") { terms.not(term) } else { term }))
-    }
-
-    fn sum(&mut self) -> Parsed<TermId> {
-        let mut left = self.product()?;
-        loop {
-            let is_added = self.take("+");
-            if !is_added && !self.take("-") {
-                return Ok(left);
-            }
-            let right = self.product()?;
-            let terms = &mut self.prover.summary.terms;
-            left = if is_added { terms.add(left, right) } else { terms.subtract(left, right) };
-        }
-    }
-
-    fn product(&mut self) -> Parsed<TermId> {
-        let mut left = self.atom()?;
-        let operators =
-            [("*", Operator::Multiply), ("/", Operator::DivideSigned), ("%", Operator::RemainderSigned)];
-        while let Some((_, operator)) = operators.iter().find(|(token, _)| self.take(token)) {
-            let right = self.atom()?;
-            left = self.prover.summary.terms.binary(operator.clone(), left, right);
-        }
-        Ok(left)
-    }
-
-    fn name(&mut self) -> String {
-        let is_part = |c: char| c.is_alphanumeric() || "_.[]$@".contains(c);
-        let rest = self.rest();
-        let name = rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())].to_owned();
-        self.at += name.len();
-        name
-    }
-
-    fn atom(&mut self) -> Parsed<TermId> {
-        if self.take("(") {
-            let inner = self.sum()?;
-            return if self.take(")") { Ok(inner) } else { Err(self.expected("`)`")) };
-        }
-        if self.take("-") {
-            let value = self.atom()?;
-            let zero = self.prover.summary.terms.constant(64, 0);
-            return Ok(self.prover.summary.terms.subtract(zero, value));
-        }
-        let is_length = self.take("len(");
-        self.rest();
-        let start = self.at;
-        let mut name = self.name();
-        let is_number = name.starts_with(|c: char| c.is_ascii_digit()) && !name.contains(['.', '@', '[']);
-        if !is_length && is_number {
-            let number = parse_number(&name);
-            self.at = if number.is_none() { start } else { self.at };
-            let number = number.ok_or_else(|| {
-                self.expected(
-                    "a number below 2^63: decimal, octal (017), hexadecimal (0x1f) or binary (0b101)",
-                )
-            })?;
-            return Ok(self.prover.summary.terms.constant(64, number));
-        }
-        if is_length && self.take(")") || name.ends_with(".length") && self.take("()") {
-            name = format!("{}.length()", name.trim_end_matches(".length"));
-        }
-        // The last part of a name suffices if it is unique.
-        let exact = self.symbols.iter().find(|(known, _)| *known == name);
-        let mut short = self.symbols.iter().filter(|(known, _)| known.ends_with(&format!(".{name}")));
-        let found = exact.or_else(|| short.next().filter(|_| short.next().is_none())).map(|(_, id)| *id);
-        let Some(id) = found else {
-            self.at = start;
-            let known: BTreeSet<&str> = self.symbols.iter().map(|(name, _)| &**name).collect();
-            let known = Vec::from_iter(known).join(", ");
-            return Err(self.expected(&format!("a number or one of {known}")));
-        };
-        let is_signed = is_signed(&self.prover.summary, id);
-        Ok(self.prover.summary.terms.extend(id, 64, is_signed))
-    }
+/// Returns the term that `a` is a multiple of `b`.
+fn is_multiple(terms: &mut TermArena, a: TermId, b: TermId) -> TermId {
+    let (rest, zero) = (terms.binary(Operator::Remainder, a, b), terms.constant(32, 0));
+    terms.equal(rest, zero)
 }

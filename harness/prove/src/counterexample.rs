@@ -20,7 +20,7 @@ impl Prover<'_> {
             let bound = self.summary.terms.constant(64, MAX_OFFSET);
             all.push(self.summary.terms.binary(Operator::Less, *offset, bound));
         }
-        let exact = self.exact_instances(query, &BTreeSet::new());
+        let exact = self.exact_instances(query, &BTreeSet::new(), &[]);
         for small in SMALL_INPUTS {
             if let Some(model) = self.find_small(&all, &exact, small) {
                 return self.read_inputs(&model);

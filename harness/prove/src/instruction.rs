@@ -19,6 +19,7 @@ use vocabulary::Scope;
 
 use crate::execute::{Barrier, Election, Executor};
 use crate::refusal::{Unproved, UnprovedReason};
+use crate::representative_constant;
 use crate::term::{FunctionKind, Operator, TermId, Uniformity};
 use crate::value::{Descriptor, Pointer, Value};
 
@@ -374,7 +375,7 @@ impl Executor<'_> {
                 self.build(*ty, &mut |executor, width| executor.terms().constant(width, 0))
             }
             SpirvConstant::Scalar(_) if self.symbolic_constants.contains(&id) => {
-                let kind = FunctionKind::Specialization(id);
+                let kind = FunctionKind::Specialization(representative_constant(self.summary.module, id));
                 self.build(*ty, &mut |executor, width| executor.terms().apply_named(kind.clone(), width, &[]))
             }
             SpirvConstant::Scalar(_) => match self.summary.specialized.constant_number(id) {

@@ -10,6 +10,8 @@
 //! candidate; the caller replays it. Not modelled: order by atomics, fences and subgroup operations (never assumed), and
 //! stages other than compute.
 
+mod assumption;
+mod bounds;
 mod condition;
 mod counterexample;
 mod decide;
@@ -20,6 +22,7 @@ mod instruction;
 mod intervals;
 mod memory;
 mod names;
+mod ordinary;
 mod prover;
 mod radix;
 mod read_only;
@@ -28,7 +31,7 @@ mod smt;
 mod term;
 mod value;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rspirv::spirv::{BuiltIn, StorageClass};
 use spirv_reader::{Specialized, SpirvConstant, SpirvModule, SpirvType, Stage};
@@ -36,6 +39,7 @@ use spirv_reader::{Specialized, SpirvConstant, SpirvModule, SpirvType, Stage};
 pub use crate::decide::Stop;
 use crate::execute::{Executor, MAX_WORKGROUPS};
 use crate::graph::Graph;
+use crate::input::GivenValue;
 pub use crate::input::{InputMemory, InputValue, RacyInputs};
 use crate::prover::{Answer, PairKind, Prover, Query};
 use crate::read_only::writes_no_shared_memory;
@@ -86,7 +90,8 @@ pub struct ProofReport {
     pub assumptions: Vec<String>,
     /// Why there is no proof.
     pub unproved: Vec<Unproved>,
-    /// Candidates for replay, each with the obligation that it refutes.
+    /// Candidates for replay, each with the obligation that it refutes, or [`UnprovedReason::Budget`] if they may violate a
+    /// condition that was not found.
     pub counterexamples: Vec<(Unproved, RacyInputs)>,
     /// Inputs that satisfy inferred conditions.
     pub example: Option<RacyInputs>,
@@ -147,6 +152,8 @@ fn attempt<'m>(
     let mut executor = Executor::new(module, &specialized, graph, terms, local_size);
     executor.symbolic_constants = symbolic;
     executor.summary.given.clone_from(&options.given);
+    let fixed = fixed.into_iter().map(|(name, value)| (name, GivenValue::Integer(value.into())));
+    executor.summary.used.extend(fixed);
     executor.summary.stop = stop;
     let given_counts = options.grid.into_iter().flatten().map(u64::from);
     executor.summary.max_workgroups = given_counts.chain([MAX_WORKGROUPS]).max().unwrap_or(MAX_WORKGROUPS);
@@ -212,7 +219,7 @@ fn attempt<'m>(
             // The inputs may violate a condition that was not found.
             None if is_inconclusive => {
                 report.unproved.extend(refuted.iter().map(|one| unproved(&one.0, UnprovedReason::Budget)));
-                refuted.clear();
+                refuted.iter_mut().for_each(|(query, _)| query.reason = UnprovedReason::Budget);
             }
             None => {
                 report
@@ -237,7 +244,6 @@ fn attempt<'m>(
     };
     let wraps = exact.iter().filter(is_whole).map(|term| names::wrap_text(&prover.summary, *term));
     report.conditions.extend(wraps.collect::<BTreeSet<String>>());
-    report.conditions.extend(fixed);
     let unbounded = prover.unbounded_names();
     if let Some(solver) = prover.solver {
         let (solver, is_used) = (solver.name.to_owned(), prover.has_used_solver);
@@ -250,7 +256,7 @@ fn attempt<'m>(
     report.is_cut_off |= prover.steps == 0 || prover.summary.is_stopped();
     report.grid = prover.grid;
     report.assumptions = assumptions(&prover);
-    report.conditions.extend(unbounded.iter().map(|name| format!("indices of `{name}` are in bounds")));
+    report.conditions.extend(unbounded.iter().map(|name| assumption::in_bounds_text(name)));
     Ok(())
 }
 
@@ -260,9 +266,12 @@ fn unproved(query: &Query, reason: UnprovedReason) -> Unproved {
     Unproved { reason, line, place }
 }
 
-/// Returns the specialization constants without a given value: those that are symbols, and the default values, as
-/// conditions, of those that decide the size of an array.
-fn symbolic_constants(module: &SpirvModule, options: &ProofOptions) -> (BTreeSet<u32>, Vec<String>) {
+/// Returns the specialization constants without a given value: those that are symbols, and the default values, by name, of
+/// those that decide the size of an array.
+fn symbolic_constants(
+    module: &SpirvModule,
+    options: &ProofOptions,
+) -> (BTreeSet<u32>, BTreeMap<String, u64>) {
     let mut fixed = BTreeSet::new();
     let mut open: Vec<u32> = module
         .types
@@ -273,6 +282,7 @@ fn symbolic_constants(module: &SpirvModule, options: &ProofOptions) -> (BTreeSet
         })
         .collect();
     while let Some(id) = open.pop() {
+        open.extend(same_constants(module, id).filter(|same| !fixed.contains(same) && *same != id));
         if fixed.insert(id)
             && let Some((_, SpirvConstant::Composite(parts) | SpirvConstant::Operation(_, parts))) =
                 module.constants.get(&id)
@@ -286,7 +296,7 @@ fn symbolic_constants(module: &SpirvModule, options: &ProofOptions) -> (BTreeSet
     };
     let open: BTreeSet<u32> = module.constants.keys().copied().filter(is_open).collect();
     let defaults = open.intersection(&fixed).filter_map(|id| match module.constants.get(id) {
-        Some((_, SpirvConstant::Scalar(value))) => Some(format!("{} == {value}", module.display_name(*id))),
+        Some((_, SpirvConstant::Scalar(value))) => Some((module.display_name(*id), *value)),
         _ => None,
     });
     let defaults = defaults.collect();
@@ -334,7 +344,7 @@ fn local_size(
         all.push(match id {
             Some(id) => {
                 let range = (1, execute::MAX_LOCAL_SIZE);
-                let kind = FunctionKind::Specialization(*id);
+                let kind = FunctionKind::Specialization(representative_constant(module, *id));
                 let function = terms.named_function(kind, 32, range, Uniformity::Grid);
                 terms.apply(function, &[])
             }
@@ -342,6 +352,19 @@ fn local_size(
         });
     }
     all.try_into().ok()
+}
+
+/// Returns the specialization constants with the number of a given one, which share its value.
+fn same_constants(module: &SpirvModule, id: u32) -> impl Iterator<Item = u32> {
+    let number = |id: u32| module.decorations_of(id).specialization;
+    let is_same = move |other: &u32| *other == id || number(id).is_some() && number(*other) == number(id);
+    module.constants.keys().copied().filter(is_same)
+}
+
+/// Returns the constant that represents those with the number of a given one: the first with a name, else the first.
+pub(crate) fn representative_constant(module: &SpirvModule, id: u32) -> u32 {
+    let rank = |id: &u32| (module.source_name(*id).is_none(), *id);
+    same_constants(module, id).min_by_key(rank).unwrap_or(id)
 }
 
 /// Returns true if only invocations of other workgroups can end a loop, although no workgroup uses its position.

@@ -7,6 +7,8 @@ use crate::execute::Summary;
 use crate::input::{GivenValue, InputMemory};
 use crate::term::{FunctionKind, Operator, TermId};
 
+/// The words of the condition that a number does not wrap, after the number.
+pub(crate) const NO_WRAP: &str = " does not wrap";
 /// Upper bound on the depth of a text.
 const MAX_DEPTH: u32 = 8;
 
@@ -156,7 +158,7 @@ pub(crate) fn wrap_text(summary: &Summary<'_>, id: TermId) -> String {
         width => format!(" in {width} bits"),
     };
     let suffix = if is_unsigned { "" } else { " as an unsigned number" };
-    format!("{} does not wrap{width}{suffix}", term_text(summary, id))
+    format!("{}{NO_WRAP}{width}{suffix}", term_text(summary, id))
 }
 
 /// Returns the name of a variable, or of its block.

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use spirv_reader::{SourcePosition, SpirvType};
 use vocabulary::{Scope, StorageClass};
 
+use crate::bounds::UpperBounds;
 use crate::decide::{Decision, Products, Question, SMALL_INPUTS, SmallInputs, TermModel, decide};
 use crate::execute::{Access, Barrier, Location, Strength, Summary};
 use crate::intervals::{Crossing, Interval, Visit, intervals};
@@ -140,6 +141,8 @@ pub(crate) struct Prover<'m> {
     pub exact: BTreeSet<TermId>,
     /// Conditions that hold for the whole grid.
     pub conditions: Vec<Claim>,
+    /// Arrays whose indices are assumed to be in bounds.
+    pub bounded: BTreeSet<String>,
     /// True if a query under a candidate for a condition had no answer.
     pub is_inconclusive: bool,
     pub steps: u64,
@@ -170,6 +173,7 @@ impl<'m> Prover<'m> {
             grid,
             exact: BTreeSet::new(),
             conditions: Vec::new(),
+            bounded: BTreeSet::new(),
             is_inconclusive: false,
             steps,
             uses_tickets: false,
@@ -817,7 +821,7 @@ impl<'m> Prover<'m> {
     pub fn unbounded_names(&mut self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         for bound in self.summary.bounds.clone() {
-            if names.contains(&bound.name) {
+            if names.contains(&bound.name) || self.bounded.contains(&bound.name) {
                 continue;
             }
             let terms = &mut self.summary.terms;
@@ -842,7 +846,7 @@ impl<'m> Prover<'m> {
         conjuncts.extend(self.side_facts(query));
         let has_products = has_products(&self.summary.terms, &conjuncts);
         let products = if has_products { Products::Abstract } else { Products::Exact };
-        let known = self.exact_instances(query, &BTreeSet::new());
+        let known = self.exact_instances(query, &BTreeSet::new(), &conjuncts);
         let first = self.decide(&conjuncts, products, &known, STEPS_OF_QUERY);
         if let Decision::Impossible = first {
             return Answer::Proved;
@@ -850,8 +854,8 @@ impl<'m> Prover<'m> {
         let mut needed: BTreeSet<TermId> = query
             .inexact
             .iter()
+            .filter(|(instance, _)| !known.contains(instance))
             .map(|(_, source)| *source)
-            .filter(|source| !self.exact.contains(source))
             .filter(|source| !is_difference_in_loop(&self.summary.terms, *source))
             .collect();
         if !query.inexact.is_empty() && self.holds_if_exact(query, &conjuncts, &needed) {
@@ -951,17 +955,39 @@ impl<'m> Prover<'m> {
         })
     }
 
-    /// Returns the products and sums of a query that do not wrap: known ones, and those that are assumed not to.
-    pub fn exact_instances(&self, query: &Query, assumed: &BTreeSet<TermId>) -> Vec<TermId> {
+    /// Returns the products and sums of a query that do not wrap: known ones, those that are assumed not to, and those
+    /// that are small wherever some facts hold.
+    pub fn exact_instances(
+        &self,
+        query: &Query,
+        assumed: &BTreeSet<TermId>,
+        facts: &[TermId],
+    ) -> Vec<TermId> {
         let is_exact = |source: &TermId| assumed.contains(source) || self.exact.contains(source);
-        let instances = query.inexact.iter().filter(|(_, source)| is_exact(source));
-        let exact = BTreeSet::from_iter(instances.map(|(instance, _)| *instance));
+        let (mut exact, mut open) = (BTreeSet::new(), BTreeSet::new());
+        for (instance, source) in &query.inexact {
+            _ = if is_exact(source) { &mut exact } else { &mut open }.insert(*instance);
+        }
+        let bounds = UpperBounds::new(&self.summary.terms, facts, &open);
+        exact.extend(open.iter().filter(|instance| bounds.is_exact(**instance)));
         exact.into_iter().collect()
+    }
+
+    /// Returns the products and sums of the summary that may wrap.
+    pub fn inexact_sources(&self) -> Vec<TermId> {
+        let mut roots: Vec<TermId> = self.summary.loop_conditions.clone();
+        for access in &self.summary.accesses {
+            roots.extend(access.location.terms());
+            roots.extend(access.descriptor.element);
+            roots.extend([access.history, access.facts]);
+        }
+        roots.extend(self.summary.barriers.iter().flat_map(|barrier| [barrier.reach, barrier.history]));
+        inexact_terms(&self.summary.terms, &roots)
     }
 
     /// Returns true if a query is proved if some terms, and those that are known not to, do not wrap.
     fn holds_if_exact(&mut self, query: &Query, conjuncts: &[TermId], needed: &BTreeSet<TermId>) -> bool {
-        let exact = self.exact_instances(query, needed);
+        let exact = self.exact_instances(query, needed, conjuncts);
         matches!(self.decide(conjuncts, Products::Abstract, &exact, STEPS_OF_QUERY), Decision::Impossible)
     }
 }

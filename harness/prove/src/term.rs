@@ -656,25 +656,74 @@ impl TermArena {
 
     pub fn every(&mut self, parts: &[TermId]) -> TermId {
         let mut all: Vec<TermId> = parts.iter().flat_map(|part| self.conjuncts(*part)).collect();
-        all.sort_unstable();
-        all.dedup();
-        let contradicts = all.iter().any(|part| match self.term(*part) {
-            Term { operator: Operator::Not, arguments, .. } => all.binary_search(&arguments[0]).is_ok(),
-            Term { operator: Operator::Constant(0), .. } => true,
-            _ => false,
-        });
+        loop {
+            all.sort_unstable();
+            all.dedup();
+            let contradicts = all.iter().any(|part| match self.term(*part) {
+                Term { operator: Operator::Not, arguments, .. } => all.binary_search(&arguments[0]).is_ok(),
+                Term { operator: Operator::Constant(0), .. } => true,
+                _ => false,
+            });
+            if contradicts {
+                return self.truth(false);
+            }
+            let Some((index, smaller)) = self.smaller_alternative(&all) else { break };
+            all.swap_remove(index);
+            all.extend(self.conjuncts(smaller));
+        }
         match all.as_slice() {
-            _ if contradicts => self.truth(false),
             [] => self.truth(true),
             [only] => *only,
             _ => self.add_term(Operator::Every, &all, 1),
         }
     }
 
+    /// Returns the index of a disjunction in a sorted conjunction, and what the other conjuncts leave of it.
+    fn smaller_alternative(&mut self, all: &[TermId]) -> Option<(usize, TermId)> {
+        let has = |part: &TermId| all.binary_search(part).is_ok();
+        let is_excluded = |one: &TermId| match self.term(*one) {
+            Term { operator: Operator::Not, arguments, .. } => has(&arguments[0]),
+            _ => self.known.get(&negation(*one)).is_some_and(has),
+        };
+        let (index, left) = all.iter().enumerate().find_map(|(index, part)| {
+            let Term { operator: Operator::Not, arguments: inner, .. } = self.term(*part) else {
+                return None;
+            };
+            let Term { operator: Operator::Every, arguments, .. } = self.term(inner[0]) else { return None };
+            if arguments.iter().any(is_excluded) {
+                return Some((index, None));
+            }
+            let left: Vec<TermId> = arguments.iter().copied().filter(|one| !has(one)).collect();
+            (left.len() < arguments.len()).then_some((index, Some(left)))
+        })?;
+        let smaller = match left {
+            None => self.truth(true),
+            Some(left) => {
+                let inner = self.every(&left);
+                self.not(inner)
+            }
+        };
+        Some((index, smaller))
+    }
+
     pub fn any(&mut self, parts: &[TermId]) -> TermId {
-        let negated: Vec<TermId> = parts.iter().map(|part| self.not(*part)).collect();
+        let of_parts: Vec<Vec<TermId>> = parts
+            .iter()
+            .filter(|part| self.constant_of(**part) != Some(0))
+            .map(|part| self.conjuncts(*part))
+            .collect();
+        // What all have in common is moved out.
+        let mut common = of_parts.first().cloned().unwrap_or_default();
+        common.retain(|one| of_parts.iter().all(|part| part.contains(one)));
+        let mut negated = Vec::new();
+        for part in &of_parts {
+            let own: Vec<TermId> = part.iter().copied().filter(|one| !common.contains(one)).collect();
+            let own = self.every(&own);
+            negated.push(self.not(own));
+        }
         let none = self.every(&negated);
-        self.not(none)
+        common.push(self.not(none));
+        self.every(&common)
     }
 
     pub fn select(&mut self, condition: TermId, yes: TermId, no: TermId) -> TermId {
@@ -954,6 +1003,11 @@ impl TermArena {
             _ => all,
         }
     }
+}
+
+/// Returns the negation of a truth value as a term.
+fn negation(of: TermId) -> Term {
+    Term { operator: Operator::Not, arguments: [of].into(), width: 1 }
 }
 
 fn result_width(operator: &Operator, width: u32) -> u32 {

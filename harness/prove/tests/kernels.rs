@@ -1,15 +1,27 @@
 //! Kernels with their answers: the first line of each module is the expected proof, and `variants.tsv` changes them.
 
+use std::collections::BTreeSet;
+
 use prove::{ProofOptions, prove};
 use spirv_reader::{SpirvModule, read_module};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
 
 /// Returns the answer for a module; by the rules of its source language if that is HLSL.
+///
+/// Its conditions are assumed in a second proof, which must print the same ones.
 fn answer(module: SpirvModule) -> String {
     let by_language =
         module.by_language_rules(spirv_reader::HlslRules::default()).filter(SpirvModule::defines_collisions);
-    let report = prove(&by_language.unwrap_or(module), &ProofOptions::default(), None, None);
+    let module = by_language.unwrap_or(module);
+    let report = prove(&module, &ProofOptions::default(), None, None);
+    if report.is_proved && !report.conditions.is_empty() {
+        let assumed = vec![report.conditions.join(" and ")];
+        let again = prove(&module, &ProofOptions { assumed, ..ProofOptions::default() }, None, None);
+        assert!(again.is_proved, "{:?}: {:?}", report.conditions, again.unproved);
+        let sorted = |conditions: &[String]| BTreeSet::from_iter(conditions.iter().cloned());
+        assert_eq!(sorted(&again.conditions), sorted(&report.conditions));
+    }
     let reasons: Vec<String> = report.unproved.iter().map(|one| one.reason.to_string()).collect();
     if !report.is_proved {
         return format!("not proved: {}", reasons.join("; "));

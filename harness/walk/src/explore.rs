@@ -7,7 +7,7 @@ use entry_point::layout::element_names;
 use entry_point::question::{Claim, ViolatedPart, resolve_claim};
 use entry_point::{AnalysisOptions, FindingCause, FindingKind, InvocationId, Problem, Refusal};
 use results::wire::RaceVerdict;
-use spirv_reader::{SourcePosition, SpirvModule};
+use spirv_reader::{MemoryEffect, SourcePosition, SpirvInstruction, SpirvModule};
 
 use super::influence::InputInfluence;
 use super::race_classes::classify_races;
@@ -336,8 +336,13 @@ fn differing_element(
         let names = element_names(module, options, &[(set, binding, element, word as u64)]);
         let name = names.ok()?.pop()?;
         let (one, other) = (number(one), number(other));
+        let mut code = module.functions.values().flat_map(|function| &function.code);
+        let is_atomic = |instruction: &SpirvInstruction| {
+            matches!(module.operation(instruction).memory_effect(), MemoryEffect::Atomic(_))
+        };
+        let unordered = if code.any(is_atomic) { "atomics" } else { "invocations" };
         Some(format!(
-            "the final value of `{name}` is {one} or {other}, depending on the order of atomics; \
+            "the final value of `{name}` is {one} or {other}, depending on the order of {unordered}; \
              this is not a race"
         ))
     };
