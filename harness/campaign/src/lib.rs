@@ -28,6 +28,7 @@ pub mod models;
 mod observer;
 pub mod parallel;
 pub mod probe;
+pub mod recorded_contents;
 pub mod rejudge;
 pub mod repro;
 pub mod run;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use campaign::contained_path::path_inside;
 use campaign::inputs::embedded_tests;
+use campaign::recorded_contents::unpack_contents;
 use editor::words::Topic;
 use editor::{
     DocumentLanguage, Severity, TextProblem, labelled_problem, model_problems, offset_at, suggest,
@@ -63,7 +64,7 @@ fn read_sibling(path: &Path, name: &str) -> Result<Vec<u8>, String> {
     if !size.is_file() || size.len() > MAX_SIBLING_BYTES {
         return Err(format!("not a file of at most {} MiB", MAX_SIBLING_BYTES >> 20));
     }
-    std::fs::read(&file).map_err(|error| error.to_string())
+    unpack_contents(&file, std::fs::read(&file).map_err(|error| error.to_string())?)
 }
 
 fn cat_file_problems(path: &Path, text: &str) -> Vec<TextProblem> {

@@ -88,19 +88,33 @@ static uint64_t hash_contents(const Readback *readback) {
     return hash_bytes(0xcbf29ce484222325 + (uint64_t)readback->format, readback->pointer, readback->size);
 }
 
-/* Writes the contents of a copy to a file named by their hash. Returns false if that failed. */
+/* Writes the contents of a copy to a file whose name is the hash of what it holds. Returns false if that failed. The recorder compresses
+ * the file, and `name` is the one that it has then. */
 static bool write_contents(const char *kind_folder, const Readback *readback, char name[40]) {
-    snprintf(name, 40, "%016" PRIx64 ".bin", hash_contents(readback));
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", kind_folder, name);
-    if (access(path, F_OK) == 0) return true;
-    FILE *file = fopen(path, "wb");
-    if (!file) return false;
-    if (readback->format) write_texels(file, readback->format, readback->pointer, readback->size);
-    else fwrite(readback->pointer, 1, readback->size, file);
-    bool is_written = !ferror(file);
-    is_written = fclose(file) == 0 && is_written;
-    if (!is_written) unlink(path);
+    char *texels = NULL, path[4096];
+    size_t size = readback->size;
+    if (readback->format) {
+        FILE *memory = open_memstream(&texels, &size);
+        if (!memory) return false;
+        write_texels(memory, readback->format, readback->pointer, readback->size);
+        bool is_converted = !ferror(memory);
+        if (fclose(memory) != 0 || !is_converted) {
+            free(texels);
+            return false;
+        }
+    }
+    const void *contents = texels ? (const void *)texels : readback->pointer;
+    uint64_t hash = hash_bytes(0xcbf29ce484222325, contents, size);
+    snprintf(name, 40, "%016" PRIx64 ".z", hash);
+    snprintf(path, sizeof path, "%s/%016" PRIx64 ".bin", kind_folder, hash);
+    bool is_written = access(path, F_OK) == 0;
+    FILE *file = is_written ? NULL : fopen(path, "wb");
+    if (file) {
+        is_written = fwrite(contents, 1, size, file) == size;
+        is_written = fclose(file) == 0 && is_written;
+        if (!is_written) unlink(path);
+    }
+    free(texels);
     return is_written;
 }
 
@@ -226,8 +240,9 @@ static void write_case(Capture *capture) {
         variant->discarded++;
     }
     Text line = { 0 };
-    append(&line, "{\"event\":\"case\",\"kind\":%" PRIu64 ",\"case\":%" PRIu64 ",\"equal\":%" PRIu64 ",\"is_written\":%s,\"is_wanted\":%s,\"pointed\":[",
-           capture->kind, capture->number, equal, is_written ? "true" : "false", is_wanted ? "true" : "false");
+    append(&line, "{\"event\":\"case\",\"kind\":%" PRIu64 ",\"case\":%" PRIu64 ",\"equal\":%" PRIu64 ",\"is_written\":%s,\"is_wanted\":%s,\"digest\":\"%016" PRIx64 "\",\"pointed\":[",
+           capture->kind, capture->number, equal, is_written ? "true" : "false", is_wanted ? "true" : "false",
+           hash_bytes(0xcbf29ce484222325, text.data, text.length));
     for (const Readback *readback = capture->readbacks; readback; readback = readback->next)
         if (readback->pointed && readback->lines)
             append(&line, "%s{\"is_pointed\":true,\"reads\":%" PRIu64 ",\"may_write\":true,\"buffer\":%" PRIu64 ",\"size\":%" PRIu64 "}",

@@ -24,6 +24,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The version of the journal, which its reader checks (src/journal.rs). */
+#define FORMAT_VERSION "3"
+
 #include "chain.h"
 
 #include "abi.h"
@@ -153,7 +156,7 @@ static Result layer_vkCreateInstance(const void *info, const void *allocator, Ha
     Result result = create_instance(info, allocator, created);
     LOCK;
     /* Shows that the layer is part of the program. */
-    WRITE_EVENT("{\"event\":\"instance\",\"layer\":2,\"process\":%ld,\"success\":%s}", (long)getpid(), result == SUCCESS ? "true" : "false");
+    WRITE_EVENT("{\"event\":\"instance\",\"layer\":" FORMAT_VERSION ",\"process\":%ld,\"success\":%s}", (long)getpid(), result == SUCCESS ? "true" : "false");
     UNLOCK;
     return result;
 }

@@ -10,6 +10,11 @@ use serde::Deserialize;
 
 use crate::hazard::{ByteRange, ResourceId};
 
+/// The version of the format, which the layer writes into the first event.
+const FORMAT_VERSION: u64 = 3;
+/// The file of a process with its events.
+pub const JOURNAL_FILE: &str = "journal.jsonl";
+
 /// Pipeline stages and accesses of one scope of a barrier, as `VkPipelineStageFlags2` and `VkAccessFlags2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 pub struct SyncScope(pub u64, pub u64);
@@ -161,6 +166,8 @@ pub enum Event {
         equal: u64,
         /// True if it is a case.
         is_written: bool,
+        /// Hash of the text of the case.
+        digest: String,
         /// False if the kind has enough cases. A wanted case that is not written did not fit on the disk.
         is_wanted: bool,
         /// The buffers that the memory of the case has addresses of.
@@ -514,6 +521,17 @@ pub enum ReadJournalError {
         /// The error.
         error: io::Error,
     },
+    /// Another version of the layer wrote a journal.
+    #[error(
+        "{}: written by version {found} of the recording layer, and this vk-litmus reads version {FORMAT_VERSION}: judge it with the \
+         vk-litmus that recorded it, or record the program again", path.display()
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u64,
+    },
     /// A line is not an event of this version.
     #[error("{}:{line}: not an event of this version: {error}; record the program again", path.display())]
     Line {
@@ -524,6 +542,12 @@ pub enum ReadJournalError {
         /// The error.
         error: serde_json::Error,
     },
+}
+
+/// The part of the first event of a journal that all versions share.
+#[derive(Deserialize)]
+struct FirstEvent {
+    layer: u64,
 }
 
 /// Adds the sets that were updated after a command had been recorded to its missing inputs.
@@ -553,11 +577,15 @@ pub fn read_journals(folder: &Path) -> Result<Vec<ProcessJournal>, ReadJournalEr
     for entry in std::fs::read_dir(folder).map_err(|error| io_error(folder, error))? {
         let folder = entry.map_err(|error| io_error(folder, error))?.path();
         let name = folder.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
-        let path = folder.join("journal.jsonl");
+        let path = folder.join(JOURNAL_FILE);
         let (Some(process), true) = (name, path.exists()) else { continue };
         let bytes = std::fs::read(&path).map_err(|error| io_error(&path, error))?;
         let text = String::from_utf8_lossy(&bytes);
         let (whole, rest) = text.rsplit_once('\n').unwrap_or(("", &text));
+        let first: Option<FirstEvent> = whole.lines().next().and_then(|line| serde_json::from_str(line).ok());
+        if let Some(FirstEvent { layer: found }) = first.filter(|first| first.layer != FORMAT_VERSION) {
+            return Err(ReadJournalError::Version { path, found });
+        }
         let events = whole.lines().enumerate().map(|(index, line)| {
             serde_json::from_str(line).map_err(|error| ReadJournalError::Line {
                 path: path.clone(),

@@ -32,6 +32,8 @@ pub struct AccessedBytes {
     pub addresses: BTreeMap<String, ResourceAccess>,
     /// False if a limit ended the walk; then bytes may be missing.
     pub is_complete: bool,
+    /// False if the resources are too large to find what decides the accesses: more than [`MAX_TAINTED_BYTES`].
+    pub is_tracked: bool,
     /// The resources whose contents may decide what is accessed, by descriptor set and binding; `None` if memory behind addresses may,
     /// or the schedule.
     ///
@@ -47,7 +49,7 @@ impl AccessedBytes {
 }
 
 /// Upper bound on bytes whose taint is tracked, which takes eight times as much memory.
-const MAX_TAINTED_BYTES: usize = 1 << 25;
+pub const MAX_TAINTED_BYTES: usize = 1 << 25;
 
 /// The global memory that an entry point can access, by the variables that its functions use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -192,8 +194,12 @@ pub fn accessed_bytes(
         };
         let is_known =
             is_complete && is_tracked.get() && !machine.is_schedule_dependent && recorder.is_some();
-        let mut all =
-            AccessedBytes { is_complete, deciding: is_known.then(BTreeSet::new), ..AccessedBytes::default() };
+        let mut all = AccessedBytes {
+            is_complete,
+            is_tracked: is_tracked.get(),
+            deciding: is_known.then(BTreeSet::new),
+            ..AccessedBytes::default()
+        };
         for (variable, slot) in &machine.program.variables {
             let Some(ConcreteValue::Pointer(pointer)) = machine.globals.get(*slot) else { continue };
             let Some((set, binding)) = machine.program.module.descriptor_of(*variable) else { continue };

@@ -58,7 +58,9 @@ mod value;
 pub mod vector_clock;
 mod workgroup_start;
 
-pub use accessed_bytes::{AccessedBytes, EntryAccesses, ResourceAccess, accessed_bytes, entry_accesses};
+pub use accessed_bytes::{
+    AccessedBytes, EntryAccesses, MAX_TAINTED_BYTES, ResourceAccess, accessed_bytes, entry_accesses,
+};
 pub use explore::{DEFAULT_SCHEDULES, analyze_grid, analyze_grid_thoroughly, analyze_until};
 pub use report::{
     Blocked, CoverageLimit, DecidingModel, ExceededSize, FinalBuffer, FindingKey, GridFinding, GridReport,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use analysis::InputMode;
 use campaign::contained_path::path_inside;
+use campaign::recorded_contents::unpack_contents;
 use campaign::shader::source::{Compilation, CompileCommands, parse_definitions};
 use clap::{Args, ValueEnum as _};
 use entry_point::inputs::RayResults;
@@ -515,12 +516,13 @@ impl KernelArguments {
             let displayed_path = path.display().to_string();
             let text = String::from_utf8_lossy(&read_input("--case", &displayed_path)?).into_owned();
             let folder = path.with_file_name("");
-            let read_case_input = |name: &str| match self.allow_outside {
-                true => read_limited(&folder.join(name)),
-                false => {
-                    let path = path_inside(&folder, name);
-                    read_limited(&path.map_err(|why| format!("{why}, or pass --allow-outside"))?)
-                }
+            let read_case_input = |name: &str| {
+                let path = match self.allow_outside {
+                    true => Ok(folder.join(name)),
+                    false => path_inside(&folder, name),
+                };
+                let path = path.map_err(|why| format!("{why}, or pass --allow-outside"))?;
+                unpack_contents(&path, read_limited(&path)?)
             };
             let case = inputs::parse_case_file(&text, &read_case_input)
                 .map_err(|error| invalid_value_failure("--case", &displayed_path, &error.to_string()))?;

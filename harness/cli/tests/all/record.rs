@@ -53,7 +53,8 @@ fn race_answer(module: &Path, case: &Path, more: &[&str]) -> serde_json::Value {
 fn words(case: &(PathBuf, String), table: &str) -> Vec<u32> {
     let rest = case.1.split_once(&format!("[{table}]\n")).unwrap().1;
     let name = rest.lines().find_map(|line| line.strip_prefix("file = ")).unwrap().trim_matches('"');
-    let bytes = std::fs::read(case.0.with_file_name(name)).unwrap();
+    let path = case.0.with_file_name(name);
+    let bytes = campaign::recorded_contents::unpack_contents(&path, std::fs::read(&path).unwrap()).unwrap();
     bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
 }
 
@@ -341,6 +342,48 @@ fn driver_program(module: &Path, host: &Path, driver: &str, arguments: &[&str]) 
     command.arg(module).args(arguments).env("NODEVICE_SELECT", "1");
     command.env("VK_DRIVER_FILES", &manifests).env("VK_ICD_FILENAMES", manifests);
     command
+}
+
+/// A file that is not as it was recorded, or from another version, is an error that names it.
+#[test]
+fn damaged_recordings_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((module, host)) = build_host(folder.path(), "order") else { return };
+    let Some(driver) = software_drivers().first().copied() else { return };
+    let out = folder.path().join("recording");
+    let mut program = driver_program(&module, &host, driver, &["ab", "800:40:800:20", "bc"]);
+    let ran = record(&out, &["-q", "--total-time", "1ms"], &mut program);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let lines = ran.json_lines();
+    let why = lines.last().unwrap()["unjudged"][0]["why"].as_str().unwrap();
+    assert!(why.contains("--total-time"), "{why}");
+    let case = cases(&out).remove(0).0;
+    let first_in = |folder: &Path, extension: &str| {
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|file| file.extension().is_some_and(|found| found == extension)).min().unwrap()
+    };
+    let kind = case.parent().unwrap();
+    let process = std::fs::read_dir(out.join("processes")).unwrap().next().unwrap().unwrap().path();
+    for (file, from, to, words) in [
+        (first_in(kind, "z"), "", "", &["damaged"][..]),
+        (kind.join("module.spv"), "main", "niam", &["damaged"]),
+        (case.clone(), "grid = [", "grid = [1", &["damaged"]),
+        (out.join("recording.json"), "recording/1", "recording/2", &["recording/1", "recording/2"]),
+        (process.join("journal.jsonl"), "\"layer\":3", "\"layer\":99", &["version 3", "version 99"]),
+    ] {
+        let whole = std::fs::read(&file).unwrap();
+        let place = whole.windows(from.len().max(1)).position(|part| part == from.as_bytes()).unwrap_or(8);
+        let damaged = [&whole[..place], to.as_bytes(), &whole[place + from.len()..][..]].concat();
+        let damaged = if from.is_empty() { &whole[..place] } else { &damaged };
+        std::fs::write(&file, damaged).unwrap();
+        let ran = Ran::run(vk_litmus(["race", "-q"]).arg(&out));
+        assert_eq!(ran.code, 2, "{}: {ran:?}", file.display());
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let is_named = ran.stderr.contains(name) && words.iter().all(|word| ran.stderr.contains(word));
+        assert!(is_named, "{}: {ran:?}", file.display());
+        std::fs::write(&file, whole).unwrap();
+    }
+    assert_eq!(Ran::run(vk_litmus(["race", "-q"]).arg(&out)).code, 0);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::Path;
 
+use ::record::journal::JOURNAL_FILE;
 use campaign::files::MAX_SHADER_BYTES;
 use campaign::shader::source::{Compilation, is_shader, member_names, name_of_contents};
 use vk_litmus::{CompileOptions, Error, ShaderModule};
@@ -64,8 +65,7 @@ pub fn collect_shader_files(
             continue;
         }
         let processes = std::fs::read_dir(Path::new(argument).join(PROCESS_FOLDER));
-        if processes.into_iter().flatten().flatten().any(|entry| entry.path().join("journal.jsonl").exists())
-        {
+        if processes.into_iter().flatten().flatten().any(|entry| entry.path().join(JOURNAL_FILE).exists()) {
             return Err(Failure::input_message(format!(
                 "{argument}: an incomplete recording: it has no `{RECORDING_FILE}`, which `record` writes at its end; a full disk may be \
                  the reason: run `record` again"

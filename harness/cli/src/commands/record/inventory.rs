@@ -6,6 +6,7 @@ use std::path::Path;
 use ::record::hazard::ResourceId;
 use ::record::journal::{Command, Event, ProcessJournal, SyncScope};
 use ::record::timeline::build_timeline;
+use campaign::recorded_contents::{EXTENSION, RAW_EXTENSION, compress_file};
 use device::mask_names::{access_names, stage_names};
 use results::wire::{
     RECORDING_SCHEMA, RecordedCommand, RecordedKind, RecordedProcess, RecordedQueue, RecordedResource,
@@ -240,6 +241,11 @@ fn move_kind(source: &Path, target: &Path, process: u32, kind: u64) -> std::io::
     for entry in std::fs::read_dir(source)? {
         let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
         let name = name.to_string_lossy();
+        if path.extension().is_some_and(|extension| extension == RAW_EXTENSION) {
+            compress_file(&path)?;
+            std::fs::rename(path.with_extension(EXTENSION), target.join(&*name).with_extension(EXTENSION))?;
+            continue;
+        }
         let name = match name.strip_prefix("case-") {
             Some(number) => format!("case-{process}-{kind}-{number}"),
             None => name.into_owned(),

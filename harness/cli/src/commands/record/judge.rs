@@ -3,6 +3,7 @@
 //! A dispatch without a case is judged by that of an equal dispatch if a taint analysis shows that no contents decide what it
 //! accesses, or those that do were not written between the two. Everything else that is not judged is counted with the reason.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
@@ -17,14 +18,15 @@ use ::record::redundancy::find_redundant_barriers;
 use ::record::timeline::{Timeline, build_timeline};
 use campaign::contained_path::path_inside;
 use campaign::parallel::process_in_order_on;
+use campaign::recorded_contents::{hash_contents, unpack_contents};
 use entry_point::{AnalysisOptions, DeadlinePredicate, FindingCause, inputs};
 use results::wire::{
-    FindingRecord, HazardLine, JUDGEMENT_SCHEMA, JudgementLine, RaceLine, RaceVerdict, RecordedKind,
-    RecordingRecord, UnjudgedCommand,
+    FindingRecord, HazardLine, JUDGEMENT_SCHEMA, JudgementLine, RECORDING_SCHEMA, RaceLine, RaceVerdict,
+    RecordedKind, RecordingRecord, UnjudgedCommand,
 };
 use spirv_reader::SpirvModule;
 use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule, program};
-use walk::{AccessedBytes, accessed_bytes, entry_accesses};
+use walk::{AccessedBytes, MAX_TAINTED_BYTES, accessed_bytes, entry_accesses};
 
 use super::super::race::summary::FileBar;
 use super::RECORDING_FILE;
@@ -36,6 +38,8 @@ use crate::exit::{Failure, Outcome};
 
 /// Upper bound on the steps of the walk that finds the bytes of a dispatch.
 const ACCESS_STEPS: u64 = 50_000_000;
+/// The bound for each second of a longer time limit.
+const ACCESS_STEPS_PER_SECOND: u64 = 2_500_000;
 
 /// A case, by the process that recorded it and its number there.
 type CaseId = (u32, u64);
@@ -43,6 +47,8 @@ type CaseId = (u32, u64);
 /// The recorded inputs of a case.
 struct CaseInputs<'a> {
     variant: u64,
+    /// Hash of the text of the case.
+    digest: &'a str,
     /// Missing ones that change what the shader may access.
     missing: &'a [MissingInput],
     /// Missing contents of resources whose sizes are known.
@@ -123,6 +129,7 @@ type Unjudged = BTreeMap<(String, String), UnjudgedCommand>;
 pub fn judge_recording(folder: &Path, options: &JudgeOptions, quiet: bool) -> Result<Outcome, Failure> {
     let path = folder.join(RECORDING_FILE);
     let text = std::fs::read_to_string(&path).map_err(|error| Failure::file_error(&path, error))?;
+    check_version(&path, &text)?;
     let recording: RecordingRecord = serde_json::from_str(&text).map_err(|error| {
         Failure::input_message(format!("{}: {error}; record the program again", path.display()))
     })?;
@@ -141,7 +148,7 @@ pub fn judge_recording(folder: &Path, options: &JudgeOptions, quiet: bool) -> Re
     let mut answers = BTreeMap::new();
     let workers = options.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let judge = |kind: &RecordedKind| {
-        let answer = judge_kind(folder, kind, &case_inputs, &detector, options.ends);
+        let answer = judge_kind(folder, kind, &case_inputs, &detector, options);
         bar.advance(&format!("kinds/{}", kind.kind));
         answer
     };
@@ -156,6 +163,31 @@ pub fn judge_recording(folder: &Path, options: &JudgeOptions, quiet: bool) -> Re
     bar.finish();
     let (hazards, judgement) = judge_commands(&processes, &answers);
     output.finish(&hazards, &judgement)
+}
+
+/// Checks the version of the record of a recording, which other versions write differently.
+fn check_version(path: &Path, text: &str) -> Result<(), Failure> {
+    #[derive(serde::Deserialize)]
+    struct Versioned {
+        schema: String,
+    }
+    match serde_json::from_str(text) {
+        Ok(Versioned { schema }) if schema != RECORDING_SCHEMA => Err(Failure::input_message(format!(
+            "{}: a recording of version {schema}, and this vk-litmus reads {RECORDING_SCHEMA}: judge it with the vk-litmus that \
+             recorded it, or record the program again",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that a file of a recording has the hash that the layer recorded.
+fn check_hash(path: &Path, contents: &[u8], hash: &str) -> Result<(), Failure> {
+    if hash_contents(contents) == hash {
+        return Ok(());
+    }
+    let why = "damaged: it does not have the recorded hash; record the program again";
+    Err(Failure::input_message(format!("{}: {why}", path.display())))
 }
 
 /// Returns the commands of all recorded command buffers.
@@ -173,6 +205,11 @@ fn list_case_inputs<'a>(
 ) -> BTreeMap<(u32, u64, u64), CaseInputs<'a>> {
     let mut all = BTreeMap::new();
     for (process, bindings) in processes.iter().zip(bindings) {
+        let digest = |event: &'a Event| match event {
+            Event::Case { kind, case, digest, .. } => Some(((*kind, *case), digest.as_str())),
+            _ => None,
+        };
+        let digests: BTreeMap<(u64, u64), &str> = process.events.iter().filter_map(digest).collect();
         for command in recorded_commands(process) {
             if let Command::Dispatch {
                 kind,
@@ -184,7 +221,8 @@ fn list_case_inputs<'a>(
                 ..
             } = command
             {
-                let inputs = CaseInputs { variant: *variant, missing, contents, resources, bindings };
+                let digest = digests.get(&(*kind, *case)).copied().unwrap_or_default();
+                let inputs = CaseInputs { variant: *variant, digest, missing, contents, resources, bindings };
                 all.insert((process.process, *kind, *case), inputs);
             }
         }
@@ -198,13 +236,14 @@ fn judge_kind(
     kind: &RecordedKind,
     case_inputs: &BTreeMap<(u32, u64, u64), CaseInputs<'_>>,
     detector: &RaceDetector,
-    ends: Option<Instant>,
+    limits: &JudgeOptions,
 ) -> Result<KindAnswer, Failure> {
     let mut answer =
         KindAnswer { kind: kind.kind, lines: Vec::new(), cases: BTreeMap::new(), declared: None };
     let name = format!("kinds/{}/module.spv", kind.kind);
     let module = folder.join(&name);
     let module_bytes = std::fs::read(&module).map_err(|error| Failure::file_error(&module, error))?;
+    check_hash(&module, &module_bytes, &kind.module)?;
     let module = inputs::read_bound_module(&module_bytes, &AnalysisOptions::default());
     let compiler = module.as_ref().ok().and_then(SpirvModule::wgsl_compiler);
     let accesses = module.ok().and_then(|module| entry_accesses(&module, &kind.entry));
@@ -214,7 +253,7 @@ fn judge_kind(
         let text = std::fs::read_to_string(&path).map_err(|error| Failure::file_error(&path, error))?;
         let read_file = |name: &str| {
             let path = path_inside(&path.with_file_name(""), name)?;
-            std::fs::read(path).map_err(|error| error.to_string())
+            unpack_contents(&path, std::fs::read(&path).map_err(|error| error.to_string())?)
         };
         let inputs = ShaderInputs::from_case(&text, &read_file).map_err(program::into_failure)?;
         let mut shader = ShaderModule::from_spirv(&name, module_bytes.clone());
@@ -222,6 +261,9 @@ fn judge_kind(
             shader = shader.compiled_from_wgsl(compiler);
         }
         let Some((process, of, number)) = parse_case_name(&path) else { continue };
+        if let Some(inputs) = case_inputs.get(&(process, of, number)) {
+            check_hash(&path, text.as_bytes(), inputs.digest)?;
+        }
         let variant = case_inputs.get(&(process, of, number)).map(|inputs| inputs.variant);
         let mut lacking: Vec<String> = Vec::new();
         let parsed = inputs::parse_case_file(&text, &read_file);
@@ -238,13 +280,19 @@ fn judge_kind(
                     lacking.extend(inputs.missing.iter().map(|input| input.what.clone()));
                     lacking.extend(inputs.shared_resources(answer.declared.as_ref(), &case.options.aliases));
                 }
-                let deadline = ends.map(|end| DeadlinePredicate::new(move || Instant::now() >= end));
-                walk_case(&module_bytes, &AnalysisOptions { deadline, ..case.options })
+                let deadline = limits.ends.map(|end| DeadlinePredicate::new(move || Instant::now() >= end));
+                walk_case(&module_bytes, &AnalysisOptions { deadline, ..case.options }, limits)
             }
             Err(error) => Err(error.to_string()),
         };
+        let started = Instant::now();
         let mut lines: Vec<RaceLine> =
             detector.find_races(&shader, &inputs).into_iter().map(|found| found.line).collect();
+        let hint = match limits.ends.is_some_and(|end| Instant::now() >= end) {
+            true => "; --total-time raises it",
+            false if started.elapsed() >= limits.time_limit => "; --time raises it",
+            false => "",
+        };
         // Buffers whose addresses the host writes after the command was recorded are not.
         let is_behind_memory =
             |finding: &FindingRecord| finding.cause.as_deref() == Some(FindingCause::NoBuffer.name());
@@ -266,7 +314,8 @@ fn judge_kind(
             RaceVerdict::Clean | RaceVerdict::Racy => None,
             RaceVerdict::Refused | RaceVerdict::Undecided | RaceVerdict::NeedsInputs => {
                 let why = line.why.as_deref().unwrap_or("its inputs do not decide");
-                Some(format!("{}: {}", line.verdict, why.lines().next().unwrap_or_default()))
+                let hint = if line.verdict == RaceVerdict::Undecided { hint } else { "" };
+                Some(format!("{}: {}{hint}", line.verdict, why.lines().next().unwrap_or_default()))
             }
         });
         answer.lines.append(&mut lines);
@@ -294,10 +343,28 @@ fn withdraw(line: &mut RaceLine, why: &str) {
 }
 
 /// Returns the bytes that a case accesses, or why they are not known.
-fn walk_case(module: &[u8], options: &AnalysisOptions) -> Result<AccessedBytes, String> {
+fn walk_case(
+    module: &[u8],
+    options: &AnalysisOptions,
+    limits: &JudgeOptions,
+) -> Result<AccessedBytes, String> {
     let module = inputs::read_bound_module(module, options).map_err(|error| error.to_string())?;
-    let bytes = accessed_bytes(&module, options, ACCESS_STEPS).map_err(|refusal| refusal.to_string())?;
-    if bytes.is_complete { Ok(bytes) } else { Err("a limit ended its walk".to_owned()) }
+    let steps = ACCESS_STEPS.max(limits.time_limit.as_secs().saturating_mul(ACCESS_STEPS_PER_SECOND));
+    let bytes = accessed_bytes(&module, options, steps).map_err(|refusal| refusal.to_string())?;
+    if bytes.is_complete {
+        return Ok(bytes);
+    }
+    Err(match limits.ends.is_some_and(|end| Instant::now() >= end) {
+        true => "the walk that finds its bytes reached the time limit of all answers; --total-time raises it"
+            .to_owned(),
+        false => {
+            let longer = 2 * steps.div_ceil(ACCESS_STEPS_PER_SECOND);
+            format!(
+                "the walk that finds its bytes reached its limit of {} million steps; --time {longer}s doubles it",
+                steps / 1_000_000
+            )
+        }
+    })
 }
 
 /// Chooses the answers about the dispatches of a process.
@@ -345,10 +412,24 @@ impl DispatchAnswers<'_> {
             && pairs.all(|(one, other)| *one == *other && is_equal(one.id(), other.id()))
     }
 
+    /// Returns why the answer about a case holds for no other execution; `contents` if contents decide what it accesses.
+    fn describe_deciding(&self, answer: &CaseAnswer, contents: &'static str) -> Cow<'static, str> {
+        match &answer.bytes {
+            Err(why) => why.clone().into(),
+            Ok(bytes) if bytes.deciding.is_some() => contents.into(),
+            Ok(bytes) if !bytes.is_tracked => format!(
+                "what decides its accesses is not computed for resources of more than {} MiB; --keep records more of them",
+                MAX_TAINTED_BYTES >> 20
+            )
+            .into(),
+            Ok(_) => "the order of its invocations, or an address, decides what it accesses; try --keep".into(),
+        }
+    }
+
     /// Returns the case whose answer holds for an execution of a dispatch, and true if it is its own; or why none does.
-    fn case_of(&self, index: usize, command: &Command) -> Result<(&CaseAnswer, bool), &'static str> {
+    fn case_of(&self, index: usize, command: &Command) -> Result<(&CaseAnswer, bool), Cow<'static, str>> {
         let Command::Dispatch { kind, case, variant, missing, indirect, .. } = command else {
-            return Err("not a dispatch");
+            return Err("not a dispatch".into());
         };
         let number = self.numbers.get(&(self.process.process, *kind));
         let number = number.ok_or("its kind was not recorded")?;
@@ -364,20 +445,28 @@ impl DispatchAnswers<'_> {
             if is_own || self.has_contents_of(*kind, own_id, own, index) {
                 return Ok((own, is_own));
             }
-            return Err("its command buffer was executed again, and contents decide what it accesses");
+            return Err(self.describe_deciding(
+                own,
+                "its command buffer was executed again, and contents decide what it accesses",
+            ));
         }
         if !missing.is_empty() {
-            return Err("its descriptors were recorded in part");
+            return Err("its descriptors were recorded in part".into());
         }
         let mut equal = cases.iter().filter(|(_, answer)| answer.variant == Some(*variant)).peekable();
         if equal.peek().is_none() {
-            return Err("its push constants or the sizes of its resources were not recorded; try --keep");
+            return Err(
+                "its push constants or the sizes of its resources were not recorded; try --keep".into()
+            );
         }
+        let open = equal.peek().map(|(_, answer)| *answer);
         let is_equal = |id: CaseId, answer: &CaseAnswer| {
             (answer.is_fixed() && indirect.is_none()) || self.has_contents_of(*kind, id, answer, index)
         };
         let shared = equal.find(|(id, answer)| is_equal(**id, answer)).map(|(_, answer)| answer);
-        Ok((shared.ok_or("contents that were not recorded decide what it accesses; try --keep")?, false))
+        let why = "contents that were not recorded decide what it accesses; try --keep";
+        let why = || open.map_or(why.into(), |answer| self.describe_deciding(answer, why));
+        Ok((shared.ok_or_else(why)?, false))
     }
 
     /// Returns true if all that a command accesses is recorded.
@@ -534,7 +623,7 @@ fn count_commands(
     for (index, executed) in timeline.commands.iter().enumerate() {
         let why = match executed.command {
             Command::Dispatch { .. } => match chosen.case_of(index, executed.command) {
-                Err(why) => Some(why.to_owned()),
+                Err(why) => Some(why.into_owned()),
                 Ok((answer, is_own)) => {
                     let why = answer.undecided.clone();
                     let bytes = answer.bytes.as_ref().err();
