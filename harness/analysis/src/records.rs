@@ -145,7 +145,14 @@ pub fn needed_record(file: &str, module: &SpirvModule, input: NeededInput) -> Ne
             CodePlace::Module(place) => (0, place),
         };
         let (file, line) = source_location(file, module, line, place);
-        FindingPlace { file: Some(file), line, invocation: None, workgroup: None, access: None }
+        FindingPlace {
+            file: Some(file),
+            line,
+            instruction: None,
+            invocation: None,
+            workgroup: None,
+            access: None,
+        }
     });
     NeededRecord { name, value, option, lines, finding, at }
 }
@@ -195,6 +202,7 @@ pub(crate) fn finding_record(file: &str, module: &SpirvModule, finding: &GridFin
         FindingPlace {
             file: Some(source),
             line,
+            instruction: line.is_none().then(|| module.describe_instruction(spot.place)).flatten(),
             invocation: Some(spot.invocation.to_string()),
             workgroup: Some(spot.invocation.workgroup),
             access: spot.writes.map(|writes| if writes { "write" } else { "read" }.to_owned()),

@@ -409,6 +409,31 @@ impl SpirvModule {
         (instruction.operands.0 as usize).saturating_sub(1 + ids)
     }
 
+    /// Returns the function and the text of the instruction at a word of a binary, for modules without lines.
+    pub fn describe_instruction(&self, place: SourcePosition) -> Option<String> {
+        let SourcePosition::Word(word) = place else { return None };
+        let name = |id: u32| match self.names.get(&id).filter(|name| !name.is_empty()) {
+            Some(name) => format!("%{name}"),
+            None => format!("%{id}"),
+        };
+        let find = |(id, function): (&u32, &SpirvFunction)| {
+            Some((*id, *function.code.iter().find(|one| one.place == place)?))
+        };
+        let (function, instruction) = self.functions.iter().find_map(find)?;
+        let operands = self.operands_of(&instruction);
+        // Selectors have one word; the text is for people.
+        let ids = opcode::id_positions(instruction.op, operands, u32::BITS);
+        let mut text = match instruction.result {
+            0 => format!("Op{:?}", instruction.op),
+            result => format!("{} = Op{:?}", name(result), instruction.op),
+        };
+        for (at, operand) in operands.iter().enumerate() {
+            text += " ";
+            text += &if ids.contains(&at) { name(*operand) } else { operand.to_string() };
+        }
+        Some(format!("word {word} in {}: {text}", name(function)))
+    }
+
     /// Returns the number of words of the instruction at a word.
     pub fn word_count(&self, word: u32) -> u32 {
         self.words.get(word as usize).map_or(1, |first| first >> 16)

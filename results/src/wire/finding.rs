@@ -78,6 +78,9 @@ pub struct FindingPlace {
     pub file: Option<String>,
     /// Line, from 1; null if the module has no line information.
     pub line: Option<u32>,
+    /// Word, function and text of the instruction in a module without line information.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instruction: Option<String>,
     /// The invocation: local id and workgroup.
     pub invocation: Option<String>,
     /// The position of its workgroup; absent if unknown.

@@ -138,7 +138,8 @@ pub fn format_places(at: &[FindingPlace]) -> String {
     let line = |place: &FindingPlace| {
         let access = place.access.as_deref().unwrap_or("at");
         let number = place.line.map_or(String::new(), |line| format!(":{line}"));
-        format!("    {access} {}{number}\n", place.file.as_deref().unwrap_or(""))
+        let code = place.instruction.as_ref().map_or(String::new(), |code| format!(", {code}"));
+        format!("    {access} {}{number}{code}\n", place.file.as_deref().unwrap_or(""))
     };
     at.iter().map(line).collect()
 }

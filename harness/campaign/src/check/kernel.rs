@@ -473,6 +473,7 @@ impl LiftedEntryPoint<'_> {
         FindingPlace {
             file: Some(file),
             line,
+            instruction: line.is_none().then(|| self.entry.module.describe_instruction(spot.place)).flatten(),
             invocation: invocation.map(ToString::to_string),
             workgroup: invocation.map(|invocation| invocation.workgroup),
             access: spot.writes.map(|writes| if writes { "write" } else { "read" }.to_owned()),

@@ -246,7 +246,7 @@ fn comparison_line(
     let place = |named: &NamedModule<'_>, spot: &Spot| {
         let (file, line) = source_location(named.file, &named.module, spot.line, spot.place);
         let access = spot.writes.map(|writes| if writes { "write" } else { "read" }.to_owned());
-        FindingPlace { file: Some(file), line, invocation: None, workgroup: None, access }
+        FindingPlace { file: Some(file), line, instruction: None, invocation: None, workgroup: None, access }
     };
     let difference = found.difference.as_ref().map(|difference| RefineDifference {
         kind: difference.kind.to_owned(),

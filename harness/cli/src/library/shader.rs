@@ -213,7 +213,14 @@ fn lint_finding(file: &str, module: &SpirvModule, lint: &Lint) -> FindingRecord 
     FindingRecord::new(
         &format!("lint:{}", lint.rule.name()),
         format!("{} ({})", lint.message, lint.rule.clause()),
-        vec![FindingPlace { file: Some(file), line, invocation: None, workgroup: None, access: None }],
+        vec![FindingPlace {
+            file: Some(file),
+            line,
+            instruction: None,
+            invocation: None,
+            workgroup: None,
+            access: None,
+        }],
     )
 }
 

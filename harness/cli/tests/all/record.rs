@@ -155,6 +155,27 @@ fn a_recorded_case_equals_the_dispatched_one() {
     }
 }
 
+/// A module without debug information has no lines: its places are instructions.
+#[test]
+fn places_without_lines_are_instructions() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let module = folder.path().join("given.spv");
+    let mut compiler = Command::new("glslangValidator");
+    compiler.args(["-V", "--target-env", "vulkan1.2", "-g0", "-o"]).arg(&module).arg(data("given.comp"));
+    let compiled = Ran::run(&mut compiler);
+    assert_eq!(compiled.code, 0, "{compiled:?}");
+    let mut command = vk_litmus(["race", "--subgroup-size", "8", "--case"]);
+    let ran = Ran::run(command.arg(data("given.toml")).arg(&module));
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let places: Vec<&str> =
+        ran.stdout.lines().filter(|line| line.trim_start().starts_with("write ")).collect();
+    let is_instruction = |line: &&str| line.contains(".spv, word ") && line.contains(": Op");
+    assert!(!places.is_empty() && places.iter().all(is_instruction), "{ran:?}");
+}
+
 #[test]
 fn bindings_by_offset_and_by_address_are_recorded() {
     let folder = tempfile::tempdir().unwrap();
