@@ -11,7 +11,7 @@ mod conventions;
 mod elements;
 mod launch;
 mod rounds;
-mod search;
+pub(crate) mod search;
 mod settle;
 mod sharing;
 

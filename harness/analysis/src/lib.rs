@@ -19,7 +19,9 @@ pub mod outcomes;
 mod proof;
 mod race;
 mod records;
+mod refutation;
 mod sizes;
+mod small_inputs;
 mod unused_inputs;
 
 pub use choose::{InputChoice, InputGrid, InputMode, InputNeeds, choose_inputs};

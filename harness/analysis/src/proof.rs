@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use entry_point::input_place::constant_option_place;
+use entry_point::input_place::{InputPlace, constant_option_place};
 use entry_point::{AnalysisOptions, DeadlinePredicate, FindingKind};
 use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, SmtSolver, Unproved, UnprovedReason};
 use spirv_reader::{ArgumentPlace, SpirvModule};
@@ -27,6 +27,8 @@ pub(crate) struct ProofWalk {
     pub inputs: Vec<String>,
     /// True if it sets nothing but the grid.
     pub sets_grid_alone: bool,
+    /// True if it sets contents of a buffer other than the scalars that are separate inputs.
+    pub sets_contents: bool,
 }
 
 /// Attempts to prove the entry point of the options; `None` if an option contradicts what a proof assumes.
@@ -61,7 +63,7 @@ pub(crate) fn prove_entry(
         entry: options.entry.clone(),
         specialization: options.specialization.clone(),
         grid: options.grid,
-        assumed: options.conditions.clone(),
+        assumed: without_conditions(&options.conditions, &overrides),
         steps,
     };
     let stop = || deadline.as_ref().is_some_and(DeadlinePredicate::has_passed);
@@ -78,6 +80,15 @@ pub(crate) fn prove_entry(
         report.assumptions.push("the assertion for inputs that did not run".to_owned());
     }
     Ok(Some(report))
+}
+
+/// Returns given conditions without some that hold.
+fn without_conditions(given: &[String], known: &[String]) -> Vec<String> {
+    let parts = |text: &String| {
+        let parts = text.split(" and ").filter(|part| !known.iter().any(|one| one == part.trim()));
+        parts.collect::<Vec<&str>>().join(" and ")
+    };
+    given.iter().map(parts).filter(|text| !text.is_empty()).collect()
 }
 
 /// Walks inputs that a proof chose, if they decide more than a walk with other inputs.
@@ -176,6 +187,14 @@ pub(crate) fn is_race_of_source(
 
 fn walk_inputs(module: &SpirvModule, options: &AnalysisOptions, inputs: &RacyInputs) -> Option<ProofWalk> {
     let sets_grid = options.grid.is_none();
+    let is_scalar = |at: (u32, u32), offset: u64| {
+        let mut assumed = options.assumed.iter();
+        assumed.any(|input| matches!(input.place, InputPlace::Scalar(place, from, _) if (place, from) == (at, offset)))
+    };
+    let sets_contents = inputs.inputs.iter().any(|input| match input.memory {
+        InputMemory::Buffer(set, binding, _) => !is_scalar((set, binding), input.offset),
+        InputMemory::PushConstants => false,
+    });
     let (mut options, mut inputs) = inputs_of(options, inputs)?;
     // A proof holds for arrays of every length.
     let function = module.find_entry(options.entry.as_deref()).ok()?.function;
@@ -192,7 +211,8 @@ fn walk_inputs(module: &SpirvModule, options: &AnalysisOptions, inputs: &RacyInp
     if report.verdict != RaceVerdict::Clean {
         report.order_dependent_element = None;
     }
-    Some(ProofWalk { report, options, sets_grid_alone: sets_grid && inputs.len() == 1, inputs })
+    let sets_grid_alone = sets_grid && inputs.len() == 1;
+    Some(ProofWalk { report, options, inputs, sets_grid_alone, sets_contents })
 }
 
 /// Returns true for a finding that a proof excludes.

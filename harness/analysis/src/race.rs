@@ -9,11 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::choose::{InputGrid, InputMode};
 use crate::clean_checks::other_subgroup_sizes;
 use crate::decide::InputChoiceReport;
-use entry_point::input_place::AssumedInput;
 use entry_point::{AnalysisOptions, DeadlinePredicate, FindingCause, Refusal, StopFunction, source_location};
 use litmus::Test;
 use model::{Budget, Model};
-use prove::{ProofReport, SmtSolver, Unproved, UnprovedReason};
+use prove::{ProofReport, SmtSolver};
 use repair::{EditableSource, RepairWalks, WalkedSource, add_fixes, fix_walk_findings, repair_source};
 use results::wire::{
     CoveredInputs, FindingRecord, LOST_ORDER, RaceLine, RaceProof, RaceVerdict, RejectedLine, UnprovedPlace,
@@ -24,12 +23,11 @@ use walk::{GridFinding, NeededInput, analyze_grid, analyze_until};
 use crate::entry_options::{
     EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, refusal_record, source_refusal_text,
 };
-use crate::needs::needed_inputs;
 use crate::proof::{
-    PROOF_STEPS, STEPS_BEFORE_WALKS, is_disproof, is_ordinary, is_race_of_source, prove_entry, replay,
-    walk_counterexamples, walk_proof, walk_unequal_stores,
+    PROOF_STEPS, STEPS_BEFORE_WALKS, is_disproof, prove_entry, replay, walk_proof, walk_unequal_stores,
 };
 use crate::records::{finding_record, group_by_cause, race_line, refused_line};
+use crate::refutation::{Refutation, refute_clean};
 
 /// Upper bounds on the steps of a changed module, at least, and as a multiple of those of the unchanged one.
 const MIN_STEPS_OF_CANDIDATE: u64 = 2_000_000;
@@ -409,49 +407,24 @@ fn analyze_further(
         (report, options) = (walk.report, walk.options);
         further_options.clear();
         report.chosen_inputs = vec![walk.inputs];
-    } else if let Some(proof) = proof.as_ref().filter(|_| report.verdict == RaceVerdict::Clean)
-        && let assumed = options.assumed.clone()
-        && let limited = (AnalysisOptions { assumed, ..with_limit(RacePhase::Walks) })
-        && let is_defect =
-            (|why: &Unproved| !proof.is_proved || why.reason == UnprovedReason::DivergentBarrier)
-        && let Some(walk) = walk_counterexamples(module, &limited, proof, &report, is_defect)
-        && let Some(found) = walk.report.findings.iter().find(|found| is_disproof(found))
-    {
-        let is_unproved = !proof.is_proved;
-        let reached = reached_by_equality.iter().find(|reached| reached.contains(found));
-        let inputs_in_place = || {
-            let inputs = &walk.options.assumed;
-            let places = found.inputs.iter().filter_map(|at| inputs.get(*at));
-            places.map(AssumedInput::is_number).reduce(|all, one| all && one)
-        };
-        let needs = match (walk.sets_grid_alone, reached, walk.options.grid) {
-            // The walks chose smaller grids.
-            (true, _, Some([x, y, z])) => vec![NeededInput::grid_for_finding(format!("{x},{y},{z}"))],
-            (_, Some(reached), _) if is_race_of_source(module, &walk.options, found) => {
-                needed_inputs(module, &options, &[], &reached.inputs, false)
+    } else if let Some(proof) = proof.as_ref().filter(|_| report.verdict == RaceVerdict::Clean) {
+        let assumed = options.assumed.clone();
+        let limited = AnalysisOptions { assumed, ..with_limit(RacePhase::Walks) };
+        let deadline = limited.deadline.clone();
+        let chosen = AnalysisOptions { deadline, ..options.clone() };
+        match refute_clean(module, [&limited, &chosen], proof, &report, &reached_by_equality) {
+            Some(Refutation::Needs(found, needs)) => {
+                report.verdict = RaceVerdict::NeedsInputs;
+                report.needs.extend(needs.into_iter().map(|needed| needed.with_finding(&found)));
+                report.open_findings.push(*found);
             }
-            // Numbers that the addresses depend on may have to fit, in a way that no condition states.
-            _ if is_unproved
-                && inputs_in_place() == Some(true)
-                && is_race_of_source(module, &walk.options, found) =>
-            {
-                needed_inputs(module, &walk.options, &[], &found.inputs, false)
-            }
-            _ => Vec::new(),
-        };
-        if !needs.is_empty() {
-            report.verdict = RaceVerdict::NeedsInputs;
-            report.open_findings.push(found.clone());
-            report.needs.extend(needs.into_iter().map(|needed| needed.with_finding(found)));
-        } else if is_race_of_source(module, &walk.options, found) {
-            // Inputs that decide branches alone are like any others.
-            if is_unproved && found.inputs.is_empty() && is_ordinary(&walk) {
+            Some(Refutation::Racy(walk)) => {
                 (report, options) = (walk.report, walk.options);
                 further_options.clear();
                 report.chosen_inputs = vec![walk.inputs];
-            } else {
-                counterexample = walk.inputs;
             }
+            Some(Refutation::Named(inputs)) => counterexample = inputs,
+            None => {}
         }
     }
     if let Some(save) = request.save_inputs {

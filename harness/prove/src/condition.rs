@@ -84,13 +84,19 @@ impl Prover<'_> {
     /// Returns the first conditions under which refuted queries hold.
     ///
     /// Each counterexample rules out the candidates that it satisfies, so few reach the solver.
-    pub fn find_conditions(&mut self, refuted: &[Refuted]) -> Option<Sufficient> {
+    ///
+    /// # Errors
+    /// Returns true if the budget ended before every candidate was tried, and none was found that leaves few values.
+    pub fn find_conditions(&mut self, refuted: &[Refuted]) -> Result<Sufficient, bool> {
         let candidates = self.candidates(refuted);
         let mut violations: Vec<Vec<bool>> =
             refuted.iter().map(|one| self.violations(&candidates, one)).collect();
-        let (count, mut useless) = (candidates.len(), BTreeSet::new());
+        let (count, mut useless, mut leaves_few) = (candidates.len(), BTreeSet::new(), false);
         let singles = (0..count).map(|one| vec![one]);
         for set in singles.chain((0..count).flat_map(|a| (a + 1..count).map(move |b| vec![a, b]))) {
+            if set.len() > 1 && leaves_few {
+                break;
+            }
             if set.iter().any(|one| useless.contains(one))
                 || violations.iter().any(|violated| set.iter().all(|one| !violated[*one]))
             {
@@ -103,7 +109,7 @@ impl Prover<'_> {
             let conditions: Vec<Condition> = set.iter().map(|one| candidates[*one].clone()).collect();
             match self.prove_under(&conditions, refuted) {
                 // Conditions for few values hide a defect of ordinary ones.
-                Ok(_) if self.leave_few_values(&conditions, refuted) => {}
+                Ok(_) if self.leave_few_values(&conditions, refuted) => leaves_few |= set.len() == 1,
                 Ok((exact, example)) => {
                     let found = Sufficient { conditions, exact, example };
                     let later = candidates.iter().zip(0..).filter(|(_, index)| {
@@ -111,7 +117,7 @@ impl Prover<'_> {
                     });
                     let later: Vec<Condition> = later.map(|(one, _)| one.clone()).collect();
                     let found = self.replace_by_weaker(found, &later, refuted);
-                    return Some(self.with_weakest_constants(found, refuted));
+                    return Ok(self.with_weakest_constants(found, refuted));
                 }
                 Err(Some(counterexample)) => violations.push(self.violations(&candidates, &counterexample)),
                 // Under this one alone, nothing is executed, or nothing is known.
@@ -119,7 +125,7 @@ impl Prover<'_> {
                 Err(None) => {}
             }
         }
-        None
+        Err(!leaves_few && (self.is_inconclusive || self.steps == 0))
     }
 
     /// Replaces a condition by one of the same inputs that more small inputs satisfy, if one suffices.

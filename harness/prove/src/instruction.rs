@@ -503,6 +503,11 @@ impl Executor<'_> {
             let (terms, parts) = (self.terms(), vector.terms());
             return Ok(Value::Scalar(if op == Op::All { terms.every(&parts) } else { terms.any(&parts) }));
         }
+        if let (Instruction::Core(op), [a, b]) = (instruction, values.as_slice())
+            && let Some(pair) = self.compute_pair(op, a, b)
+        {
+            return Ok(pair);
+        }
         if !instruction.is_componentwise() {
             let terms: Vec<TermId> = values.iter().flat_map(Value::terms).collect();
             return self.uninterpreted(&name, &terms, ty);
@@ -538,6 +543,42 @@ impl Executor<'_> {
                 Value::Composite((0..count).map(|index| Value::Scalar(component(index))).collect())
             }
         })
+    }
+
+    /// Computes the two results of an instruction on integers of at most 32 bits: the low and the high bits.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other instructions have one result")]
+    fn compute_pair(&mut self, op: Op, a: &Value, b: &Value) -> Option<Value> {
+        if let (Value::Composite(x), Value::Composite(y)) = (a, b) {
+            let pairs: Option<Vec<Value>> =
+                x.iter().zip(y.iter()).map(|(x, y)| self.compute_pair(op, x, y)).collect();
+            let half = |half: usize, pairs: &[Value]| {
+                let parts = pairs.iter().map(|pair| match pair {
+                    Value::Composite(parts) => parts[half].clone(),
+                    Value::Scalar(_) | Value::Pointer(_) | Value::Opaque => Value::Opaque,
+                });
+                Value::Composite(parts.collect())
+            };
+            return pairs.map(|pairs| Value::Composite([half(0, &pairs), half(1, &pairs)].into()));
+        }
+        let (a, b, terms) = (a.scalar()?, b.scalar()?, &mut self.summary.terms);
+        let width = Some(terms.width(a)).filter(|width| *width <= 32)?;
+        let [low, high] = match op {
+            Op::UMulExtended | Op::SMulExtended => {
+                let [x, y] = [a, b].map(|one| terms.extend(one, 2 * width, op == Op::SMulExtended));
+                let (product, amount) = (terms.multiply(x, y), terms.constant(2 * width, width.into()));
+                let high = terms.binary(Operator::ShiftRight, product, amount);
+                [terms.multiply(a, b), terms.extend(high, width, false)]
+            }
+            Op::IAddCarry | Op::ISubBorrow => {
+                let is_sum = op == Op::IAddCarry;
+                let low = if is_sum { terms.add(a, b) } else { terms.subtract(a, b) };
+                let (less, than) = if is_sum { (low, a) } else { (a, b) };
+                let carry = terms.binary(Operator::Less, less, than);
+                [low, terms.extend(carry, width, false)]
+            }
+            _ => return None,
+        };
+        Some(Value::Composite([Value::Scalar(low), Value::Scalar(high)].into()))
     }
 
     fn is_float(&self, id: u32) -> bool {

@@ -206,22 +206,21 @@ fn attempt<'m>(
     if !refuted.is_empty() {
         prover.steps = steps;
         let found = prover.find_conditions(&refuted);
-        let is_inconclusive = prover.is_inconclusive || prover.steps == 0;
         report.is_cut_off |= prover.steps == 0;
         prover.steps = prover.steps.max(STEPS_OF_COUNTEREXAMPLES);
         match found {
-            Some(found) => {
+            Ok(found) => {
                 report.assumable.extend(found.conditions.into_iter().map(|condition| condition.text));
                 report.example = Some(prover.read_inputs(&found.example));
                 exact.extend(found.exact);
                 refuted.truncate(if report.unproved.is_empty() { refuted.len() } else { 0 });
             }
             // The inputs may violate a condition that was not found.
-            None if is_inconclusive => {
+            Err(true) => {
                 report.unproved.extend(refuted.iter().map(|one| unproved(&one.0, UnprovedReason::Budget)));
                 refuted.iter_mut().for_each(|(query, _)| query.reason = UnprovedReason::Budget);
             }
-            None => {
+            Err(false) => {
                 report
                     .unproved
                     .extend(refuted.iter().map(|(query, _)| unproved(query, query.reason.clone())));

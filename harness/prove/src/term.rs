@@ -10,6 +10,9 @@ use arithmetic::{mask, sign_extend};
 use rspirv::spirv::BuiltIn;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// Upper bound on nested sums and products of extended numbers.
+const MAX_WIDENED: u32 = 4;
+
 /// A term of a [`TermArena`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TermId(u32);
@@ -446,6 +449,20 @@ impl TermArena {
         self.range(a).1 <= mask(self.width(a)) >> 1
     }
 
+    /// Returns true for a sum or product of numbers that are extended from a width, nested up to a depth.
+    fn is_widened(&self, a: TermId, width: u32, depth: u32) -> bool {
+        let term = self.term(a);
+        let is_part = |part: &TermId| match self.term(*part) {
+            Term { operator: Operator::Extend | Operator::ExtendSigned, arguments, .. } => {
+                self.width(arguments[0]) <= width
+            }
+            Term { operator: Operator::Constant(_), .. } => true,
+            _ => depth > 0 && self.is_widened(*part, width, depth - 1),
+        };
+        matches!(term.operator, Operator::Sum { .. } | Operator::Multiply)
+            && term.arguments.iter().all(is_part)
+    }
+
     pub fn extend(&mut self, a: TermId, width: u32, signed: bool) -> TermId {
         let from = self.width(a);
         if from == width {
@@ -462,7 +479,20 @@ impl TermArena {
                     return self.extend(inner, width, signed);
                 }
             }
-            return self.add_term(Operator::Truncate, &[a], width);
+            // The low bits of a sum or product of widened numbers are those of the sum or product of the numbers.
+            if !self.is_widened(a, width, MAX_WIDENED) {
+                return self.add_term(Operator::Truncate, &[a], width);
+            }
+            let term = self.term(a).clone();
+            let parts: Vec<TermId> =
+                term.arguments.iter().map(|part| self.extend(*part, width, false)).collect();
+            return match &term.operator {
+                Operator::Sum { coefficients, constant } => {
+                    let summands: Vec<_> = parts.into_iter().zip(coefficients.iter().copied()).collect();
+                    self.sum(width, &summands, *constant)
+                }
+                _ => self.multiply(parts[0], parts[1]),
+            };
         }
         let signed = signed && !self.is_non_negative(a);
         if let Some(value) = self.constant_of(a) {

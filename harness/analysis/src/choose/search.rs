@@ -631,7 +631,7 @@ pub(super) fn rescale(options: &mut AnalysisOptions, old: u64, new: u64) {
     }
 }
 
-pub(super) fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bits: u64) {
+pub(crate) fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bits: u64) {
     // `bind_addresses` binds each address to a separate buffer.
     if input.kind == InputKind::Address {
         return;
@@ -660,7 +660,7 @@ pub(super) fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bi
 }
 
 /// Fills a buffer, except for the scalars that are separate inputs.
-pub(super) fn set_contents(options: &mut AnalysisOptions, at: SetBinding, word: &str) {
+pub(crate) fn set_contents(options: &mut AnalysisOptions, at: SetBinding, word: &str) {
     let Some(known) = options.buffers.get(&at).cloned() else { return };
     let mut contents = fill_bytes(word, known.len() as u64).unwrap_or_default();
     for (offset, bytes) in separate_scalars(options, at) {
