@@ -225,6 +225,7 @@ static void record_mapping(Handle device, uint64_t memory, uint64_t offset, uint
     Mapping *mapping = store_object(MAPPINGS, memory, allocate(sizeof *mapping));
     *mapping = (Mapping){ memory, identified->id, offset, size, pointer, allocate(size), device, mappings };
     mappings = mapping;
+    WRITE_EVENT("{\"event\":\"map\",\"memory\":%" PRIu64 "}", mapping->memory);
     for (Buffer *buffer = bound_buffers; buffer; buffer = buffer->next_bound) watch_buffer(mapping, buffer);
 }
 
@@ -317,15 +318,19 @@ static void forget_mapping(uint64_t memory) {
     forget_object(MAPPINGS, memory);
 }
 
-static Result layer_vkFlushMappedMemoryRanges(Handle device, uint32_t count, const MappedRange *ranges) {
-    LOCK;
-    compare_mappings(device, true);
+static void record_ranges(const char *event, uint32_t count, const MappedRange *ranges) {
     for (uint32_t i = 0; i < count; i++) {
         const Mapping *mapping = find_object(MAPPINGS, ranges[i].memory);
         if (!mapping) continue;
         uint64_t end = ranges[i].size == WHOLE_SIZE ? mapping->offset + mapping->size : ranges[i].offset + ranges[i].size;
-        WRITE_EVENT("{\"event\":\"flush\",\"memory\":%" PRIu64 ",\"range\":[%" PRIu64 ",%" PRIu64 "]}", mapping->memory, ranges[i].offset, end);
+        WRITE_EVENT("{\"event\":\"%s\",\"memory\":%" PRIu64 ",\"range\":[%" PRIu64 ",%" PRIu64 "]}", event, mapping->memory, ranges[i].offset, end);
     }
+}
+
+static Result layer_vkFlushMappedMemoryRanges(Handle device, uint32_t count, const MappedRange *ranges) {
+    LOCK;
+    compare_mappings(device, true);
+    record_ranges("flush", count, ranges);
     UNLOCK;
     return CALL_NEXT(device, Result, vkFlushMappedMemoryRanges, (Handle, uint32_t, const MappedRange *))(device, count, ranges);
 }
@@ -338,6 +343,7 @@ static Result layer_vkInvalidateMappedMemoryRanges(Handle device, uint32_t count
     Result result = CALL_NEXT(device, Result, vkInvalidateMappedMemoryRanges, (Handle, uint32_t, const MappedRange *))(device, count, ranges);
     LOCK;
     compare_mappings(device, false);
+    record_ranges("invalidate", count, ranges);
     UNLOCK;
     return result;
 }

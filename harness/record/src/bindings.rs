@@ -33,6 +33,8 @@ pub struct MemoryBindings {
     pub(crate) families: HashMap<u64, u32>,
     /// Memory that the host has to flush.
     incoherent: BTreeSet<u64>,
+    /// Memory that the program maps.
+    mapped: BTreeSet<u64>,
     /// True if the host may have written memory unseen.
     has_unchecked: bool,
 }
@@ -70,6 +72,7 @@ impl MemoryBindings {
                     images.push((*image, *memory, range));
                 }
                 Event::UncheckedMapping { .. } => bindings.has_unchecked = true,
+                Event::Map { memory } => _ = bindings.mapped.insert(*memory),
                 Event::Memory { memory, is_coherent, .. } => {
                     bindings.incoherent.extend((!is_coherent).then_some(*memory));
                 }
@@ -164,6 +167,10 @@ impl MemoryBindings {
         let is_one =
             |known: &KnownImage| (known.levels, known.layers, known.aspects.count_ones()) == (1, 1, 1);
         self.images.get(&image).is_some_and(is_one)
+    }
+
+    pub(crate) fn is_mapped(&self, memory: u64) -> bool {
+        self.mapped.contains(&memory)
     }
 
     pub(crate) fn is_incoherent(&self, memory: u64) -> bool {

@@ -68,6 +68,26 @@ pub enum ResourceId {
     Image(u64),
 }
 
+/// A write to mapped memory that the host has waited for and that no barrier makes visible to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnseenWrite {
+    /// Index of the command.
+    pub command: usize,
+    /// The buffer.
+    pub resource: ResourceId,
+    /// The first byte of the buffer, and the one after the last.
+    pub bytes: ByteRange,
+}
+
+/// The answer about the order between the commands of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OrderAnswer {
+    /// The hazards.
+    pub hazards: Vec<CommandHazard>,
+    /// The last writes to mapped memory that the host cannot see, one for each buffer and kind of command.
+    pub unseen: Vec<UnseenWrite>,
+}
+
 /// Two commands that access the same bytes without the order that they need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandHazard {

@@ -7,8 +7,8 @@
 //! Sound for reports: a hazard that is not [`CommandHazard::is_possible`](crate::hazard::CommandHazard::is_possible) is between accesses that were executed, and every doubtful order
 //! counts as one. A fence that the host waited for orders all later work. Possible accesses, of draws and of dispatches whose bytes are
 //! unknown, are supersets. A pair with one of them that lacks
-//! order is a possible hazard, and a pair that has order has none. Missed: host reads, and host writes between two calls that write nothing
-//! else or that another thread makes meanwhile.
+//! order is a possible hazard, and a pair that has order has none. Missed: host writes between two calls that write nothing
+//! else or that another thread makes meanwhile, and reads through mapped pointers. Writes that such a read would not see are listed.
 //! Time is linear in commands × live accesses. Accesses end when the host waits; then of writes only the queue family is kept, which owns
 //! what they left.
 
@@ -21,7 +21,8 @@ use barriers::{Barrier, ordered_commands};
 
 use crate::bindings::MemoryBindings;
 use crate::hazard::{
-    AccessSide, ByteRange, CommandHazard, Conflict, MissingOrder, ResourceBytes, ResourceId, join_ranges,
+    AccessSide, ByteRange, CommandHazard, Conflict, MissingOrder, OrderAnswer, ResourceBytes, ResourceId,
+    UnseenWrite, join_ranges,
 };
 use crate::journal::{Command, DispatchResource, DrawOutputs, Event, RecordedAccess, SemaphoreUse};
 use crate::layouts::{ImageLayouts, LayoutError, PartId};
@@ -86,6 +87,8 @@ pub(crate) struct HazardSearch<'a, F> {
     pub hazards: Vec<CommandHazard>,
     /// The hazard of each pair of kinds of commands.
     known: HashMap<HazardKey<'a>, usize>,
+    /// Writes to mapped memory that no barrier makes visible to the host, which has waited for them.
+    unseen: Vec<Access>,
 }
 
 /// The properties that the pairs of one hazard share.
@@ -98,14 +101,24 @@ pub fn find_hazards(
     timeline: &Timeline<'_>,
     events: &[Event],
     accessed_bytes: impl Fn(usize, &Command, &DispatchResource) -> ResourceBytes,
-) -> Vec<CommandHazard> {
+) -> OrderAnswer {
     let bindings = MemoryBindings::from_events(events);
     let mut search = HazardSearch::new(timeline, &bindings, &accessed_bytes);
     search.layouts = Some(ImageLayouts::default());
     for step in &timeline.steps {
         search.take_step(step);
     }
-    remove_repeated(timeline, search.hazards)
+    let mut known = BTreeSet::new();
+    let signature =
+        |access: &Access| timeline.commands.get(access.command).map(|one| command_signature(one.command));
+    search.unseen.retain(|access| known.insert((access.resource, signature(access))));
+    let unseen = search.unseen.iter().map(|access| UnseenWrite {
+        command: access.command,
+        resource: access.resource,
+        bytes: access.range,
+    });
+    let unseen = unseen.collect();
+    OrderAnswer { hazards: remove_repeated(timeline, search.hazards), unseen }
 }
 
 /// Removes possible hazards with draws of a subpass whose load or store operations have the same hazard.
@@ -123,7 +136,7 @@ fn remove_repeated(timeline: &Timeline<'_>, hazards: Vec<CommandHazard>) -> Vec<
 }
 
 /// The properties that two executions of a command share.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum CommandSignature<'a> {
     Dispatch(u64),
     Named(&'a str),
@@ -175,6 +188,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             has_families: bindings.has_families(),
             hazards: Vec::new(),
             known: HashMap::new(),
+            unseen: Vec::new(),
         }
     }
 
@@ -239,6 +253,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             }
             Step::HostWrite(memory, ranges) => self.check_host_writes(*memory, ranges),
             Step::Flush(memory, range) => self.mark_flushed(*memory, *range),
+            Step::Invalidate(memory, range) => self.check_host_read(*memory, *range),
             Step::HostLayout(image, range, aspects, layout) => {
                 for part in self.bindings.parts_of(*image, *range, *aspects) {
                     self.layouts.iter_mut().for_each(|all| all.set(self.bindings, (*image, part), *layout));
@@ -267,6 +282,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
 
     /// Removes accesses that are ordered before all work that follows, except for the owners of what they wrote.
     fn end_accesses(&mut self, ended: &[usize]) {
+        self.keep_unseen(ended);
         let mut removed = Vec::new();
         for index in ended {
             match self.priors.get_mut(index) {
@@ -518,6 +534,14 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             family,
         };
         self.check_flush(&later);
+        self.remove_unseen(|earlier| {
+            let ((start, end), (from, to)) = (later.bytes(), earlier.bytes());
+            let is_replaced = start <= from && to <= end;
+            earlier.location == later.location
+                && from < end
+                && start < to
+                && (!later.is_write || (is_replaced && !later.is_possible))
+        });
         self.compare(&later, kind, |_, prior| prior.missing_order(&later));
         let mut prior = PriorAccess::new(later);
         prior.is_held = !self.awaited.is_empty();

@@ -68,6 +68,18 @@ pub enum Event {
         /// The first byte, and the one after the last.
         range: ByteRange,
     },
+    /// The program mapped memory.
+    Map {
+        /// Id of the memory.
+        memory: u64,
+    },
+    /// The host invalidates mapped memory, to read it.
+    Invalidate {
+        /// Id of the memory.
+        memory: u64,
+        /// The first byte, and the one after the last.
+        range: ByteRange,
+    },
     /// The host changed the layout of an image.
     HostLayout {
         /// Id of the image.

@@ -53,6 +53,7 @@ pub(crate) mod access {
     pub const INPUT_READ: u64 = 1 << 4;
     pub const SHADER_READ: u64 = 1 << 5;
     pub const SHADER_WRITE: u64 = 1 << 6;
+    pub const HOST_READ: u64 = 1 << 13;
     pub const HOST_WRITE: u64 = 1 << 14;
     pub const MEMORY_READ: u64 = 1 << 15;
     pub const MEMORY_WRITE: u64 = 1 << 16;
@@ -342,6 +343,14 @@ impl PriorAccess {
         let presentation = if stages & stage::ALL != 0 { stage::PRESENTATION } else { 0 };
         self.order_before(CommandSet::all_of(queue), second_scope_stages(stages) | presentation);
         self.make_visible(CommandSet::all_of(queue), SyncScope(!0, !0));
+    }
+
+    /// Returns true if a barrier makes the write visible to the host.
+    pub fn is_visible_to_host(&self) -> bool {
+        let is_host = |visible: &VisibleScope| {
+            visible.scope.0 & stage::HOST != 0 && visible.scope.1 & access::HOST_READ != 0
+        };
+        self.visible.iter().any(is_host)
     }
 
     /// Returns what a conflicting later access lacks.

@@ -64,6 +64,8 @@ pub enum Step {
     HostLayout(u64, [u32; 4], u32, i32),
     /// The host flushed a range of mapped memory.
     Flush(u64, (u64, u64)),
+    /// The host invalidated a range of mapped memory, to read it.
+    Invalidate(u64, (u64, u64)),
 }
 
 /// The commands and the order of a process.
@@ -151,6 +153,9 @@ pub fn build_timeline(events: &[Event]) -> Timeline<'_> {
                 builder.timeline.steps.push(Step::HostLayout(*image, *range, *aspects, *layout));
             }
             Event::Flush { memory, range } => builder.timeline.steps.push(Step::Flush(*memory, *range)),
+            Event::Invalidate { memory, range } => {
+                builder.timeline.steps.push(Step::Invalidate(*memory, *range));
+            }
             // What creates, binds or names has no place in the order.
             _ => {}
         }

@@ -225,6 +225,22 @@ pub struct JudgementLine {
     /// Those of them without an effect on the recorded accesses. All of them can be removed together.
     #[serde(default)]
     pub redundant_barriers: Vec<RedundantBarrierRecord>,
+    /// Writes to mapped memory that a read by the host would not see. They are not findings: such reads are not recorded.
+    #[serde(default)]
+    pub unseen_writes: Vec<UnseenWriteRecord>,
+}
+
+/// A write to mapped memory that no barrier makes visible to the host, which has waited for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnseenWriteRecord {
+    /// The process.
+    pub process: u32,
+    /// The command.
+    pub command: HazardCommand,
+    /// The name or the id of the buffer.
+    pub resource: String,
+    /// First written byte of the buffer, and the byte after the last one.
+    pub bytes: [u64; 2],
 }
 
 /// A barrier without which the recorded commands have the same hazards. It is not a finding.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::wire::{
     HazardLine, JudgementLine, RaceLine, RecordingRecord, RedundantBarrierRecord, UnjudgedCommand,
+    UnseenWriteRecord,
 };
 
 /// Other hazards of a barrier that the text lists.
@@ -79,6 +80,19 @@ pub fn format_judgement(
     text.push('\n');
     for line in &judgement.unjudged {
         text += &format!("not judged: {}\n", describe_unjudged(line));
+    }
+    let unseen = &judgement.unseen_writes;
+    if !unseen.is_empty() {
+        text += "if the host reads these writes to mapped memory, each needs a barrier to VK_PIPELINE_STAGE_HOST_BIT with \
+                 VK_ACCESS_HOST_READ_BIT:\n";
+    }
+    for UnseenWriteRecord { command, resource, bytes: [from, to], .. } in unseen.iter().take(MAX_BARRIERS) {
+        let (what, index) = (&command.what, command.index);
+        text +=
+            &format!("    {what} (command {index}): {resource}, bytes {from} to {}\n", to.saturating_sub(1));
+    }
+    if unseen.len() > MAX_BARRIERS {
+        text += &format!("    and {} others: --format json\n", unseen.len() - MAX_BARRIERS);
     }
     let redundant = &judgement.redundant_barriers;
     if !redundant.is_empty() {

@@ -226,6 +226,7 @@ fn summarize(lines: &[serde_json::Value]) -> String {
             "ownership",
             "flush",
             "wrote",
+            "invalidated",
             "a transition",
             "the contents",
         ];
@@ -316,6 +317,25 @@ fn compile_fixes(folder: &Path, fixes: &std::collections::BTreeSet<String>) {
     std::fs::write(&file, &text).unwrap();
     let ran = Ran::run(Command::new("cc").args(["-std=c11", "-fsyntax-only", "-Werror"]).arg(&file));
     assert_eq!(ran.code, 0, "{text}: {ran:?}");
+}
+
+/// A read through a mapped pointer is not recorded. The writes that it would not see are no hazards.
+#[test]
+fn writes_that_the_host_cannot_see_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((module, host)) = build_host(folder.path(), "sequences") else { return };
+    for driver in software_drivers() {
+        for (form, expected) in [("right", serde_json::json!([])), ("wrong", serde_json::json!([[64, 128]]))]
+        {
+            let mut program = driver_program(&module, &host, driver, &["host-read", form]);
+            let ran = record(&folder.path().join(driver).join(form), &["-q"], &mut program);
+            assert_eq!(ran.code, 0, "{ran:?}");
+            let judgement = ran.json_lines().pop().unwrap();
+            let unseen = judgement["unseen_writes"].as_array().unwrap().iter();
+            let bytes: serde_json::Value = unseen.map(|write| write["bytes"].clone()).collect();
+            assert_eq!(bytes, expected, "{driver} {form}: {judgement}");
+        }
+    }
 }
 
 /// Without inputs, a dispatch may access all that its descriptors name; a journal without an end is no whole answer.

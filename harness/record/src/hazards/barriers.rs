@@ -6,7 +6,10 @@ use super::HazardSearch;
 use crate::hazard::{AccessSide, MissingOrder, ResourceBytes, ResourceId};
 use crate::journal::{Command, DispatchResource, EXTERNAL_SUBPASS, SubpassDependency, SyncScope};
 use crate::layouts::{UNDEFINED, UNKNOWN};
-use crate::scopes::{Access, CommandSet, ImagePart, Location, PriorAccess, QueuePart, second_scope_stages};
+use crate::scopes::{
+    Access, CommandSet, ImagePart, Location, PriorAccess, QueuePart, access, expand_accesses,
+    second_scope_stages, stage,
+};
 use crate::timeline::SubpassId;
 
 /// The barrier of a command, with the resource that it is restricted to.
@@ -64,6 +67,15 @@ impl<F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearch<'_
         let mut transition = Vec::new();
         if let Some((location, start, end)) = barrier.buffer {
             self.split_accesses(location, [start, end]);
+        }
+        if to.0 & stage::HOST != 0 && expand_accesses(to.1) & access::HOST_READ != 0 {
+            let range = barrier.buffer;
+            let is_in_range = |one: &Access| {
+                range.is_none_or(|(location, start, end)| {
+                    location == one.location && start < one.bytes().1 && one.bytes().0 < end
+                })
+            };
+            self.remove_unseen(|one| barrier.image.is_none() && is_in_range(one));
         }
         self.work += self.priors.len();
         for (index, prior) in &mut self.priors {

@@ -1,4 +1,4 @@
-//! Writes of the host to mapped memory: those that race with commands, and those that it did not flush.
+//! The host and mapped memory: writes that race with commands, writes that it did not flush, and those of commands that it cannot see.
 
 use super::HazardSearch;
 use crate::hazard::{
@@ -11,6 +11,11 @@ impl<F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearch<'_
     /// Reports changed bytes that a command reads which may still run, and that no such command writes.
     pub(super) fn check_host_writes(&mut self, memory: u64, ranges: &[ByteRange]) {
         self.replace_owned(Location::Memory(memory), ranges);
+        self.remove_unseen(|access| {
+            let (start, end) = access.bytes();
+            access.location == Location::Memory(memory)
+                && ranges.iter().any(|range| range.0 < end && start < range.1)
+        });
         let at = self.by_location.get(&Location::Memory(memory)).cloned().unwrap_or_default();
         let started = at.iter().filter_map(|index| self.priors.get(index));
         let started = started.filter(|prior| !prior.is_held && !prior.has_ended);
@@ -40,6 +45,64 @@ impl<F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearch<'_
                     count: 1,
                 });
             }
+        }
+    }
+
+    /// Keeps ended writes to mapped memory that no barrier makes visible to the host.
+    pub(super) fn keep_unseen(&mut self, ended: &[usize]) {
+        /// Upper bound on the writes that are kept.
+        const MAX_UNSEEN: usize = 1024;
+        let priors = ended.iter().filter_map(|index| self.priors.get(index));
+        let unseen = priors.filter(|prior| !prior.has_ended && self.is_unseen(prior));
+        let unseen: Vec<Access> = unseen.map(|prior| prior.access).collect();
+        self.unseen.extend(unseen);
+        self.unseen.truncate(MAX_UNSEEN);
+    }
+
+    /// Returns true for a write to a buffer in mapped memory that is not visible to the host.
+    fn is_unseen(&self, prior: &PriorAccess) -> bool {
+        let Access { location, resource, is_write, is_possible, .. } = prior.access;
+        let is_mapped = matches!(location, Location::Memory(memory) if self.bindings.is_mapped(memory));
+        let is_buffer = matches!(resource, ResourceId::Buffer(_));
+        is_write && !is_possible && is_mapped && is_buffer && !prior.is_visible_to_host()
+    }
+
+    /// Forgets unseen writes that commands or the host use, or a barrier makes visible.
+    pub(super) fn remove_unseen(&mut self, is_removed: impl Fn(&Access) -> bool) {
+        self.unseen.retain(|access| !is_removed(access));
+    }
+
+    /// Reports writes to a range that the host invalidates, to read it, and that it cannot see.
+    pub(super) fn check_host_read(&mut self, memory: u64, (from, to): ByteRange) {
+        let is_read = |access: &Access| {
+            let (start, end) = access.bytes();
+            access.location == Location::Memory(memory) && start < to && from < end
+        };
+        let running = self.priors.values().filter(|prior| !prior.has_ended && is_read(&prior.access));
+        let running = running.filter(|prior| prior.access.is_write);
+        let mut found: Vec<(Access, MissingOrder)> =
+            running.map(|prior| (prior.access, MissingOrder::Execution)).collect();
+        let ended = self.unseen.iter().filter(|access| is_read(access));
+        found.extend(ended.map(|access| (*access, MissingOrder::Visibility)));
+        self.remove_unseen(is_read);
+        for (access, missing) in found {
+            let (start, end) = access.bytes();
+            let is_buffer = matches!(access.resource, ResourceId::Buffer(_));
+            let bytes = (start.max(from) - access.base, end.min(to) - access.base);
+            self.report(CommandHazard {
+                conflict: Conflict::Host,
+                first: access.command,
+                second: None,
+                before: access.kind,
+                after: AccessSide { stage: stage::HOST, access: access::HOST_READ },
+                resource: access.resource,
+                bytes: is_buffer.then_some(bytes).into_iter().collect(),
+                is_aliased: false,
+                missing,
+                // The host need not read all that it invalidates.
+                is_possible: true,
+                count: 1,
+            });
         }
     }
 

@@ -80,8 +80,12 @@ pub fn choose_fix(
             let code = "vkFlushMappedMemoryRanges for these bytes before the command is submitted";
             fix("between them", code.to_owned())
         }
+        (MissingOrder::Execution, true) if hazard.conflict == Conflict::Host => {
+            fix("between them", "wait for the command's fence before the host accesses the bytes".to_owned())
+        }
         (_, true) if hazard.conflict == Conflict::Host => {
-            fix("between them", "wait for the command's fence before the host writes".to_owned())
+            let place = "after the command and before the host waits for it";
+            fix(place, barrier_code(names, group, scopes, has_synchronization2))
         }
         (_, true) if hazard.after.stage == PRESENTATION => {
             let code = "a semaphore that the last submission signals and the presentation waits for";

@@ -1,16 +1,20 @@
 //! Hazards as lines of output.
 
-use ::record::hazard::{CommandHazard, Conflict, MissingOrder};
+use ::record::hazard::{CommandHazard, Conflict, MissingOrder, UnseenWrite};
 use ::record::journal::{Command, ProcessJournal};
 use ::record::redundancy::RedundantBarrier;
 use ::record::timeline::Timeline;
 use device::mask_names::{access_names, layout_name, stage_names};
 use results::wire::{
     HAZARD_SCHEMA, HazardCommand, HazardKind, HazardLine, OtherHazard, RedundantBarrierRecord,
+    UnseenWriteRecord,
 };
 
 use super::fix_code::{Fix, PRESENTATION, choose_fix};
 use super::inventory::CommandNames;
+
+/// `VK_ACCESS_2_HOST_READ_BIT`.
+const HOST_READ: u64 = 1 << 13;
 
 /// Converts a redundant barrier of a process.
 pub fn redundant_line(
@@ -21,6 +25,18 @@ pub fn redundant_line(
 ) -> RedundantBarrierRecord {
     let HazardCommand { index, label, what } = hazard_command(names, timeline, barrier.command);
     RedundantBarrierRecord { process, index, label, what, count: barrier.count }
+}
+
+/// Converts a write of a process that the host cannot see.
+pub fn unseen_record(
+    process: u32,
+    names: &CommandNames<'_>,
+    timeline: &Timeline<'_>,
+    write: UnseenWrite,
+) -> UnseenWriteRecord {
+    let UnseenWrite { command, resource, bytes: (from, to) } = write;
+    let command = hazard_command(names, timeline, command);
+    UnseenWriteRecord { process, command, resource: names.describe_resource(resource), bytes: [from, to] }
 }
 
 fn hazard_command(names: &CommandNames<'_>, timeline: &Timeline<'_>, index: usize) -> HazardCommand {
@@ -86,6 +102,9 @@ fn describe_unknown(hazard: &CommandHazard) -> &'static str {
     const SHADERS: u64 = 0x78 | 3 << 19;
     const TESTS: u64 = 3 << 8;
     const COMPUTE: u64 = 1 << 11;
+    if hazard.after.access == HOST_READ {
+        return "which of the invalidated bytes the host reads";
+    }
     let stages = hazard.before.stage | hazard.after.stage;
     match stages {
         _ if stages & FRAGMENT != 0 => "which fragments the draw has, and which bytes each accesses",
@@ -104,6 +123,9 @@ fn describe_unknown(hazard: &CommandHazard) -> &'static str {
 fn describe_missing(hazard: &CommandHazard, is_transition: bool) -> String {
     let (before, after) = (hazard.before, hazard.after);
     match hazard.missing {
+        MissingOrder::Execution if after.access == HOST_READ => {
+            "the host invalidated the bytes, to read them, before it waited for the command".to_owned()
+        }
         MissingOrder::Execution if hazard.conflict == Conflict::Host => {
             "the host wrote the bytes before it waited for the command".to_owned()
         }
