@@ -383,7 +383,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                     command: index,
                     queue,
                     subpass,
-                    sets: ordered_commands(queue, subpass, *subpasses),
+                    sets: ordered_commands(queue, subpass, *subpasses, events),
                     scopes: (*from, *to),
                     image: image.map(|image| (image, range.unwrap_or(all), *aspects)),
                     transition: layouts.filter(|[old, new]| old != new),

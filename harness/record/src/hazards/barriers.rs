@@ -32,16 +32,18 @@ pub(super) fn ordered_commands(
     queue: u64,
     subpass: Option<SubpassId>,
     dependency: Option<SubpassDependency>,
+    events: &[u64],
 ) -> [CommandSet; 2] {
-    let (Some(subpass), dependency) = (subpass, dependency) else { return [CommandSet::all_of(queue); 2] };
+    let Some(subpass) = subpass else { return [CommandSet::all_of(queue); 2] };
     let part = |number: u32, outside: QueuePart| match number {
         EXTERNAL_SUBPASS => outside,
         number => QueuePart::Subpass(SubpassId { number, ..subpass }),
     };
     // A barrier in a subpass orders its commands alone.
     let (from, to) = dependency.map_or((subpass.number, subpass.number), |both| (both.from, both.to));
-    [part(from, QueuePart::Outside(subpass.pass)), part(to, QueuePart::All)]
-        .map(|part| CommandSet { queue, part })
+    // The signals of events may be outside of the render pass.
+    let first = if events.is_empty() { part(from, QueuePart::Outside(subpass.pass)) } else { QueuePart::All };
+    [first, part(to, QueuePart::All)].map(|part| CommandSet { queue, part })
 }
 
 impl<F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearch<'_, F> {

@@ -69,8 +69,13 @@ pub fn choose_fix(
     let places = command_places(timeline, hazard);
     match (hazard.missing, hazard.is_on_one_queue(timeline)) {
         (MissingOrder::Transition(has, needs), _) => {
-            let is_transition = matches!(places, CommandPlaces::Transition);
-            fix("between them", transition_fix(has, needs, is_transition))
+            let names = [has, needs].map(layout_name);
+            match places {
+                CommandPlaces::Transition => {
+                    fix("in the transition", format!(".oldLayout = VK_IMAGE_LAYOUT_{}", names[0]))
+                }
+                _ => fix("between them", transition_code(&names)),
+            }
         }
         (MissingOrder::Contents(before), _) => {
             let before = layout_name(before);
@@ -233,12 +238,8 @@ fn subpass_barrier(id: SubpassId, scopes: Scopes, has_synchronization2: bool) ->
     )
 }
 
-/// Returns what gives an image the layout that a command needs, or a transition the one that the image has.
-fn transition_fix(has: i32, needs: i32, is_transition: bool) -> String {
-    let [has, needs] = [has, needs].map(layout_name);
-    if is_transition {
-        return format!("in the transition, .oldLayout = VK_IMAGE_LAYOUT_{has}");
-    }
+/// Returns what gives an image the layout that a command needs.
+fn transition_code([has, needs]: &[String; 2]) -> String {
     format!(
         "a barrier for the image with .oldLayout = VK_IMAGE_LAYOUT_{has}, .newLayout = VK_IMAGE_LAYOUT_{needs}, \
          and the stages and accesses of the commands around it"

@@ -93,5 +93,24 @@ static void subpass_copied(void) {
     submit(commands);
 }
 
+/* A wait in a subpass orders what was before the signal of its event, outside of the pass. */
+static void subpass_event(void) {
+    vertices = "0.spv.vert1";
+    VkEvent event = create_event();
+    VkRenderPass pass = create_chain(1, 0, 0, NULL);
+    VkMemoryBarrier copied = { VK_STRUCTURE_TYPE_MEMORY_BARRIER, NULL, VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_SHADER_WRITE_BIT };
+    VkCommandBuffer commands = begin(0);
+    prepare(commands, colour, VK_IMAGE_ASPECT_COLOR_BIT, 1);
+    copy_words(commands, 0, 1, 0, 64);
+    vkCmdSetEvent(commands, event, VK_PIPELINE_STAGE_TRANSFER_BIT);
+    begin_pass(commands, pass, 1, VK_NULL_HANDLE);
+    if (!is_wrong)
+        vkCmdWaitEvents(commands, 1, &event, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_VERTEX_SHADER_BIT, 1, &copied, 0, NULL, 0, NULL);
+    vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, create_draw(pass, 0, "0.spv.frag0", 0));
+    vkCmdDraw(commands, 3, 1, 0, 0);
+    vkCmdEndRenderPass(commands);
+    submit(commands);
+}
+
 #define SUBPASS_PROGRAMS { "subpass-output", subpass_output }, { "subpass-chain", subpass_chain }, { "subpass-later", subpass_later }, \
-    { "subpass-self", subpass_self }, { "subpass-copied", subpass_copied }
+    { "subpass-self", subpass_self }, { "subpass-copied", subpass_copied }, { "subpass-event", subpass_event }
