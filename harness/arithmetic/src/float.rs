@@ -91,6 +91,7 @@ pub(crate) fn compute_core(op: Op, arguments: &[u64], from: u32, bits: u32) -> O
         Op::FMod => float_result(a - b * (a / b).floor()),
         Op::FNegate => float_result(-a),
         Op::FConvert => float_result(a),
+        Op::QuantizeToF16 if a.abs() < 2.0_f64.powi(-14) => float_result(0.0_f64.copysign(a)),
         Op::QuantizeToF16 => float_result(half_to_f64(half_from_f64(a))),
         // NaN is in no range.
         Op::ConvertFToU => (0.0..2.0_f64.powi(bits as i32)).contains(&a.trunc()).then_some(a as u64),
@@ -169,7 +170,8 @@ pub(crate) fn compute_extended(op: Extended, a: f64, b: f64, c: f64) -> Option<f
         Extended::FMax | Extended::NMax => a.max(b),
         Extended::FClamp | Extended::NClamp => a.max(b).min(c),
         Extended::FMix => a * (1.0 - c) + b * c,
-        Extended::Step => f64::from(u8::from(b >= a)),
+        Extended::Step if b < a => 0.0,
+        Extended::Step => 1.0,
         Extended::SmoothStep => {
             let t = (c - a) / (b - a);
             // As the operands of `FMax`, of which one is NaN.

@@ -86,16 +86,90 @@ impl Instruction {
                 && (is_copy || is_preserved(result, bits)))
     }
 
-    /// Returns true if the result may be any operand: a minimum or maximum of a NaN (`GLSL.std.450`).
-    pub fn is_any_operand(self, arguments: &[u64], bits: u32) -> bool {
-        matches!(self, Instruction::Extended(Extended::FMin | Extended::FMax | Extended::FClamp))
-            && arguments.iter().any(|number| float_from_bits(*number, bits).is_nan())
+    /// Returns true if Vulkan allows different results for these numbers, apart from rounding.
+    ///
+    /// It leaves remainders of negative integers undefined, and need not preserve NaN. Infinities vary as little as
+    /// finite numbers here: shaders start minima with them. Sines are bounded as Direct3D bounds them, up to 100 π.
+    #[inline]
+    pub fn may_vary_component(
+        self,
+        arguments: &[u64],
+        kind: NumberKind,
+        from: u32,
+        bits: u32,
+        result: u64,
+    ) -> bool {
+        let value = |index: usize| arguments.get(index).map_or(0.0, |number| float_from_bits(*number, from));
+        let is_nan_result = || float_from_bits(result, bits).is_nan();
+        match self {
+            Instruction::Core(Op::SRem | Op::SMod) => {
+                arguments.iter().any(|number| sign_extend(*number, from) < 0)
+            }
+            _ if kind != NumberKind::Float => false,
+            Instruction::Core(op) => match op {
+                // The zero has any sign.
+                Op::QuantizeToF16 => !(value(0) == 0.0 || value(0).abs() >= 2.0_f64.powi(-14)),
+                Op::FAdd | Op::FSub | Op::FMul | Op::FDiv => is_nan_result(),
+                // Computed from the quotient, which has no fraction above this bound.
+                Op::FRem | Op::FMod => {
+                    let significand_bits = match from {
+                        16 => 10,
+                        64 => 52,
+                        _ => 23,
+                    };
+                    let is_split = (value(0) / value(1)).abs() < 2.0_f64.powi(significand_bits);
+                    !is_split || is_nan_result()
+                }
+                _ => false,
+            },
+            Instruction::Extended(op) => match op {
+                Extended::NMin | Extended::NMax | Extended::NClamp => false,
+                Extended::Sin | Extended::Cos | Extended::Tan => {
+                    value(0).is_nan() || value(0).abs() > 100.0 * std::f64::consts::PI
+                }
+                Extended::Ldexp => value(0).is_nan(),
+                // A step is the square of the operand.
+                Extended::Asinh | Extended::Acosh => {
+                    let square = float_to_bits(value(0) * value(0), bits);
+                    !float_from_bits(square, bits).is_finite()
+                }
+                _ => is_nan_result() || (0..arguments.len()).any(|index| value(index).is_nan()),
+            },
+            Instruction::Unpack(_) | Instruction::Pack(_) => false,
+        }
     }
 
-    /// Returns true if a part of the result of a composed instruction is undefined: the exponent of an infinity or a NaN.
-    pub fn has_undefined_part(self, operands: &[Operand<'_>]) -> bool {
-        let is_finite = |operand: &Operand<'_>| to_floats(operand).into_iter().all(f64::is_finite);
-        matches!(self, Instruction::Extended(Extended::FrexpStruct)) && !operands.iter().all(is_finite)
+    /// Does the same for a composed instruction with the components `computed`.
+    ///
+    /// Lengths vary if the sum of squares overflows or is denormal.
+    pub fn may_vary(self, operands: &[Operand<'_>], result: &[NumberShape], computed: &[u64]) -> bool {
+        let has_float = |numbers: &[u64], shape: NumberShape, test: fn(f64) -> bool| {
+            let mut numbers = numbers.iter().take(shape.count());
+            shape.kind == NumberKind::Float
+                && numbers.any(|number| test(float_from_bits(*number, shape.bits)))
+        };
+        let has_result = |test| result.first().is_some_and(|shape| has_float(computed, *shape, test));
+        let has_operand =
+            |test| operands.iter().any(|operand| has_float(operand.numbers, operand.shape, test));
+        let is_length = match self {
+            Instruction::Core(op) => {
+                return !matches!(op, Op::Transpose | Op::Bitcast) && has_result(f64::is_nan);
+            }
+            Instruction::Extended(Extended::ModfStruct) => return has_operand(f64::is_nan),
+            Instruction::Extended(Extended::FrexpStruct) => return has_operand(|number| !number.is_finite()),
+            Instruction::Extended(op) => {
+                matches!(op, Extended::Length | Extended::Distance | Extended::Normalize)
+            }
+            Instruction::Unpack(_) | Instruction::Pack(_) => return false,
+        };
+        let (Some(first), true) = (operands.first(), is_length) else {
+            return has_operand(f64::is_nan) || has_result(|number| !number.is_finite());
+        };
+        let (a, b) = (to_floats(first), operands.get(1).map(to_floats));
+        let square =
+            |(index, a): (usize, &f64)| (a - b.as_ref().and_then(|b| b.get(index)).unwrap_or(&0.0)).powi(2);
+        let sum: f64 = a.iter().enumerate().map(square).sum();
+        !is_preserved(float_to_bits(sum, first.shape.bits), first.shape.bits) || has_result(f64::is_nan)
     }
 
     /// Returns true if every device computes the same components of a composed instruction: floats are only moved, or there are none.

@@ -2,9 +2,9 @@
 
 use rspirv::spirv::Op;
 
-use crate::{NumberKind, scalar};
+use crate::{Instruction, NumberKind, scalar};
 
-/// Computes like [`scalar`]; a unary instruction ignores the second number.
+/// Computes like [`scalar`], but no result that may vary; a unary instruction ignores the second number.
 pub type Computation = fn(u64, u64) -> Option<u64>;
 
 macro_rules! table {
@@ -13,7 +13,12 @@ macro_rules! table {
         pub fn computation(op: Op, kind: NumberKind, from: u32, bits: u32) -> Option<Computation> {
             match (kind, op) {
                 _ if (from, bits) != (32, 32) => None,
-                $($((NumberKind::$kind, Op::$op) => Some(|a, b| scalar(Op::$op, &[a, b], NumberKind::$kind, 32, 32)),)*)*
+                $($((NumberKind::$kind, Op::$op) => Some(|a, b| {
+                    let kind = NumberKind::$kind;
+                    scalar(Op::$op, &[a, b], kind, 32, 32).filter(|result| {
+                        !Instruction::Core(Op::$op).may_vary_component(&[a, b], kind, 32, 32, *result)
+                    })
+                }),)*)*
                 _ => None,
             }
         }

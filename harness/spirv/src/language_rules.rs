@@ -27,6 +27,7 @@
 
 use std::collections::BTreeMap;
 
+use arithmetic::sign_extend;
 use rspirv::spirv::{Op, StorageClass};
 use vocabulary::Scope;
 
@@ -71,6 +72,18 @@ impl SpirvModule {
     /// Returns true if the source language defines results of floats that SPIR-V leaves undefined.
     pub fn defines_float_results(&self) -> bool {
         self.is_by_language && self.language == Some(ShaderLanguage::Hlsl)
+    }
+
+    /// Returns true if the source language defines the remainder of integers of `bits` bits, of which one is negative.
+    ///
+    /// WGSL and OpenCL C follow C, HLSL only for equal signs. GLSL and Vulkan do not define it.
+    pub fn defines_signed_remainder(&self, numbers: &[u64], bits: u32) -> bool {
+        let mut signs = numbers.iter().map(|number| sign_extend(*number, bits) < 0);
+        match self.language {
+            Some(ShaderLanguage::Wgsl | ShaderLanguage::OpenClC) => true,
+            Some(ShaderLanguage::Hlsl) => signs.all(|is_negative| is_negative),
+            Some(ShaderLanguage::Glsl | ShaderLanguage::Slang) | None => false,
+        }
     }
 
     /// Returns true if the module exchanges a value for one that it compares with.

@@ -4,6 +4,7 @@ use arithmetic::{
     Instruction, MAX_OPERANDS, NumberKind, NumberShape, Operand, float_from_bits, float_to_bits,
     split_fraction,
 };
+use rspirv::spirv::Op;
 use spirv_reader::{MemoryOperands, SpirvType};
 
 use entry_point::{malformed, unsupported};
@@ -91,18 +92,21 @@ impl Interpreter<'_> {
             instruction.extend_power(&mut numbers, second_bits);
             let mut taint = result_taint(instruction, arguments, bits);
             let (numbers, kind) = (&numbers[..arguments.len()], kind.to_arithmetic());
-            let result = instruction.compute_component(numbers, kind, from, bits).or_else(|| {
-                // Numbers that no option gives may leave a domain that real ones stay in.
-                let is_assumed = taint & INPUT_MASK != 0;
-                let defines = is_assumed || program.module.defines_float_results();
-                (kind == NumberKind::Float && defines)
-                    .then(|| instruction.compute_by_direct3d(numbers, from, bits))
-                    .flatten()
-            });
+            // Numbers that no option gives may leave a domain that real ones stay in.
+            let is_given = taint & INPUT_MASK == 0;
+            let defined = instruction.compute_component(numbers, kind, from, bits);
+            let defines = kind == NumberKind::Float && (!is_given || program.module.defines_float_results());
+            let result = defined
+                .or_else(|| defines.then(|| instruction.compute_by_direct3d(numbers, from, bits)).flatten());
             let is_fixed = |result| instruction.is_fixed_component(numbers, kind, from, bits, result);
-            let is_given = taint & INPUT_MASK == 0 && !program.module.defines_float_results();
+            let is_remainder = matches!(instruction, Instruction::Core(Op::SRem | Op::SMod));
+            let may_vary = |result| {
+                instruction.may_vary_component(numbers, kind, from, bits, result)
+                    && !(is_remainder && program.module.defines_signed_remainder(numbers, from))
+            };
             if self.setup.has_exact_floats && !result.is_none_or(is_fixed)
-                || is_given && instruction.is_any_operand(numbers, from)
+                // Vulkan leaves undefined what Direct3D defines.
+                || is_given && result.is_some_and(|result| defined.is_none() || may_vary(result))
             {
                 taint |= OPAQUE;
             }
@@ -250,7 +254,7 @@ impl Interpreter<'_> {
             given.ok_or_else(|| unsupported(format!("{} of this type", instruction_name(instruction))))?;
         let Some(all) = instruction.compute(&given, &result) else { return Ok(None) };
         let is_open = self.setup.has_exact_floats && !instruction.is_fixed(&given, &result)
-            || taint & INPUT_MASK == 0 && instruction.has_undefined_part(&given);
+            || taint & INPUT_MASK == 0 && instruction.may_vary(&given, &result, &all);
         let taint = taint | if is_open { OPAQUE } else { 0 };
         program.rebuild_value(inst.raw.ty, &mut all.into_iter(), taint).map(Some)
     }

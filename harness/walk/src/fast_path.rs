@@ -279,13 +279,10 @@ impl ArithmeticOp {
         }
         let tainted = tainted.get(..self.count)?;
         let taint = result_taint(self.instruction, tainted, self.bits);
-        let numbers = numbers.get(..self.count)?;
-        if self.instruction.is_any_operand(numbers, self.from) {
-            return None;
-        }
-        let result =
-            self.instruction.compute_component(numbers, self.kind.to_arithmetic(), self.from, self.bits);
-        Some(ConcreteValue::Bits(result?, taint))
+        let (numbers, kind) = (numbers.get(..self.count)?, self.kind.to_arithmetic());
+        let result = self.instruction.compute_component(numbers, kind, self.from, self.bits)?;
+        let may_vary = self.instruction.may_vary_component(numbers, kind, self.from, self.bits, result);
+        (!may_vary).then_some(ConcreteValue::Bits(result, taint))
     }
 }
 
@@ -304,8 +301,9 @@ impl ReduceOp {
             *operand = places.next().is_none().then_some(Operand { numbers: own, shape: *shape });
         }
         let given: [Operand<'_>; MAX_OPERANDS] = operands.map(|one| one.unwrap_or(NO_OPERAND));
-        let all = self.instruction.compute(given.get(..self.operands.len())?, &[self.result])?;
-        if all.len() != self.to.as_slice().len() {
+        let given = given.get(..self.operands.len())?;
+        let all = self.instruction.compute(given, &[self.result])?;
+        if all.len() != self.to.as_slice().len() || self.instruction.may_vary(given, &[self.result], &all) {
             return None;
         }
         for (slot, number) in self.to.as_slice().iter().zip(all) {

@@ -242,9 +242,11 @@ impl Interpreter<'_> {
                     if let Some(before) = part.0 {
                         next = combine(before, number).ok_or_else(refuse)?;
                         let of = kind.to_arithmetic();
-                        let is_fixed =
-                            instruction.is_fixed_component(&[before, number], of, bits, bits, next);
-                        open = if self.setup.has_exact_floats && !is_fixed { OPAQUE } else { 0 };
+                        let pair = &[before, number];
+                        let is_fixed = !self.setup.has_exact_floats
+                            || instruction.is_fixed_component(pair, of, bits, bits, next);
+                        let may_vary = instruction.may_vary_component(pair, of, bits, bits, next);
+                        open = if is_fixed && !may_vary { 0 } else { OPAQUE };
                     }
                     *part = (Some(next), part.1 | taint | open);
                 }
