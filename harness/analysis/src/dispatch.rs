@@ -1,8 +1,10 @@
 //! A kernel as a device executes it: unchanged words, with constants, features and buffer contents.
 
+mod image;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use arithmetic::{Instruction, TexelFormat};
+use arithmetic::Instruction;
 use rspirv::spirv::{Capability, ExecutionMode, GlslStd450Op, Op, StorageClass};
 use spirv_reader::{
     HEADER_WORDS, SourcePosition, Specialized, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage,
@@ -11,10 +13,12 @@ use spirv_reader::{
 use vocabulary::{Feature, Scope};
 
 use crate::atomic_features::{AtomicFeature, atomic_feature, clock_feature};
-use entry_point::inputs::{DEFAULT_BYTES, default_image};
+use entry_point::inputs::{DEFAULT_BYTES, Sampler};
 use entry_point::layout::{is_descriptor_array, local_size_of};
 use entry_point::{AnalysisOptions, Problem, Refusal, malformed, unsupported};
-use walk::texels::{initial_texels, pack_texels};
+use image::{build_image, given_sampler, has_rounded_texels};
+
+pub use image::{DispatchImage, ImageDimensions, TexelAccess};
 
 /// Upper bound on the elements of a buffer array.
 const MAX_ELEMENTS: u64 = 64;
@@ -27,24 +31,13 @@ pub struct DispatchBuffer {
     pub binding: u32,
     /// The element of a buffer array; else 0.
     pub element: u32,
-    /// True for a uniform buffer, which is read-only.
+    /// True for a uniform buffer or a sampled image, which are read-only.
     pub is_uniform: bool,
     pub name: String,
     /// The initial content, in whole words.
     pub bytes: Vec<u8>,
-    /// The shape of an image, whose texels are the words.
+    /// The shape of an image, whose packed texels are the bytes.
     pub image: Option<DispatchImage>,
-}
-
-/// The shape of an image with 32-bit texels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DispatchImage {
-    /// Width, and height unless it is one-dimensional.
-    pub size: (u32, Option<u32>),
-    /// True for a texel buffer.
-    pub is_buffer: bool,
-    /// The number of its SPIR-V image format.
-    pub format: u32,
 }
 
 /// A kernel with everything that a device needs to run it.
@@ -62,6 +55,8 @@ pub struct KernelDispatch {
     pub push: Vec<u8>,
     /// The buffers by set, binding and element.
     pub buffers: Vec<DispatchBuffer>,
+    /// Set and binding of each sampler, with its state.
+    pub samplers: Vec<((u32, u32), Sampler)>,
     /// Required Vulkan features; one name of each group suffices.
     pub required_features: Vec<Vec<Feature>>,
     /// Capabilities without a known feature.
@@ -123,6 +118,7 @@ fn build_dispatch(module: &SpirvModule, options: &AnalysisOptions) -> Result<Ker
         constants: Vec::new(),
         push: Vec::new(),
         buffers: Vec::new(),
+        samplers: Vec::new(),
         required_features: Vec::new(),
         unknown_capabilities: Vec::new(),
         workgroup_bytes: 0,
@@ -175,8 +171,12 @@ fn build_dispatch(module: &SpirvModule, options: &AnalysisOptions) -> Result<Ker
             }
             StorageClass::UniformConstant => {
                 all.uses_floats |= has_rounded_texels(module, variable.ty);
-                let image = build_image(module, options, *id, &mut all.notes)?;
-                places.insert((image.set, image.binding, 0), image);
+                if matches!(module.types.get(&variable.ty), Some(SpirvType::Handle(Op::TypeSampler))) {
+                    all.samplers.push(given_sampler(module, options, *id)?);
+                } else {
+                    let image = build_image(module, options, *id, &mut all.notes)?;
+                    places.insert((image.set, image.binding, 0), image);
+                }
             }
             StorageClass::Input | StorageClass::Output | StorageClass::Private => {}
             class => {
@@ -340,56 +340,6 @@ fn add_constants(
     Ok(())
 }
 
-/// Returns true if devices may round what an image stores or returns.
-fn has_rounded_texels(module: &SpirvModule, ty: u32) -> bool {
-    // Operand 6 of `OpTypeImage` is the format.
-    let format = module.handle_operands.get(&ty).and_then(|handle| handle.get(6)).copied();
-    // `Rgba32f`, `R32f`, `Rg32f` and integer formats are exact.
-    !matches!(format, Some(1 | 3 | 6 | 21..=41))
-}
-
-/// Adds the storage image or texel buffer of a variable.
-fn build_image(
-    module: &SpirvModule,
-    options: &AnalysisOptions,
-    id: u32,
-    notes: &mut Vec<String>,
-) -> Result<DispatchBuffer, Problem> {
-    let ty = module.variables.get(&id).map_or(0, |variable| variable.ty);
-    let name = module.variable_name(id, ty);
-    let unsupported_image = |what: &str| unsupported(format!("dispatching {what} `{name}`"));
-    if !matches!(module.types.get(&ty), Some(SpirvType::Handle(Op::TypeImage))) {
-        return Err(unsupported_image("the array of images, or the sampler"));
-    }
-    let decorations = module.decorations_of(id);
-    let handle = module.handle_operands.get(&ty).map_or(&[][..], Vec::as_slice);
-    // Operands of `OpTypeImage`: dimension 1D, 2D or buffer, not arrayed, not multisampled, and for
-    // use without a sampler (2).
-    let (Some(binding), [_, dimension @ (0 | 1 | 5), _, 0, 0, 2, format, ..]) = (decorations.binding, handle)
-    else {
-        return Err(unsupported_image("the sampled, layered, multisampled or three-dimensional image"));
-    };
-    let descriptor = (decorations.set.unwrap_or(0), binding);
-    let assumed = default_image(*dimension, false);
-    let given = options.images.get(&descriptor).unwrap_or(&assumed);
-    let [width, height, _] = given.size;
-    if !options.images.contains_key(&descriptor) {
-        notes.push(format!("image `{name}` is not given: {width}x{height} of zeros assumed"));
-    }
-    if given.levels > 1 {
-        return Err(unsupported_image("several mip levels of"));
-    }
-    let size = (width, (*dimension == 1).then_some(height));
-    let count = u64::from(width) * u64::from(size.1.unwrap_or(1));
-    let packed_texels = TexelFormat::from_spirv_format(*format)
-        .filter(|format| format.texel_bytes() == 4)
-        .and_then(|format| pack_texels(format, &initial_texels(&given.texels, count, Some(format))?));
-    let bytes = packed_texels
-        .ok_or_else(|| unsupported_image("a format that is unknown or not 32 bits wide, of the image"))?;
-    let image = Some(DispatchImage { size, is_buffer: *dimension == 5, format: *format });
-    Ok(DispatchBuffer { set: descriptor.0, binding, element: 0, is_uniform: false, name, bytes, image })
-}
-
 /// Adds the buffers at a variable's binding, unless they exist.
 fn add_buffers(
     specialized: &Specialized<'_>,
@@ -495,6 +445,8 @@ fn features_of(capability: Capability) -> Option<&'static [Feature]> {
         Capability::UniformAndStorageBuffer16BitAccess => &[Feature::UniformAndStorageBuffer16BitAccess],
         Capability::StorageBuffer8BitAccess => &[Feature::StorageBuffer8BitAccess],
         Capability::UniformAndStorageBuffer8BitAccess => &[Feature::UniformAndStorageBuffer8BitAccess],
+        Capability::StorageImageReadWithoutFormat => &[Feature::ShaderStorageImageReadWithoutFormat],
+        Capability::StorageImageWriteWithoutFormat => &[Feature::ShaderStorageImageWriteWithoutFormat],
         Capability::StorageImageExtendedFormats => &[Feature::ShaderStorageImageExtendedFormats],
         Capability::StorageBufferArrayDynamicIndexing => &[Feature::ShaderStorageBufferArrayDynamicIndexing],
         Capability::RuntimeDescriptorArray => &[Feature::RuntimeDescriptorArray],

@@ -7,7 +7,7 @@ use walk::{ExceededSize, NeededInput, RequiredSize};
 
 use entry_point::AnalysisOptions;
 use entry_point::input_place::{AssumedInput, InputKind, InputPlace};
-use entry_point::inputs::{DEFAULT_BYTES, ImageInput, TexelInput, fill_bytes};
+use entry_point::inputs::{DEFAULT_BYTES, ImageInput, fill_bytes};
 
 /// Upper bound on the bytes of a buffer whose size is chosen.
 const MAX_BYTES: u64 = 1 << 26;
@@ -73,16 +73,16 @@ fn enlarge_target(options: &mut AnalysisOptions, name: &str, required: u64) -> b
 
 fn enlarge_image(options: &mut AnalysisOptions, at: (u32, u32), name: &str, required: [u32; 3]) -> bool {
     let known = options.images.get(&at).cloned();
-    let (old, levels, texels) = match known {
-        Some(ImageInput { size, levels, texels }) => (size, levels, texels),
-        None => ([1; 3], 1, TexelInput::default()),
+    let old = match known {
+        Some(image) => image,
+        None => ImageInput { size: [1; 3], levels: 1, ..ImageInput::default() },
     };
-    let size = [0, 1, 2].map(|axis: usize| old[axis].max(required[axis].max(1)));
+    let size = [0, 1, 2].map(|axis: usize| old.size[axis].max(required[axis].max(1)));
     let count = size.iter().fold(1_u64, |all, size| all.saturating_mul(u64::from(*size)));
-    if size == old || count > MAX_TEXELS {
+    if size == old.size || count > MAX_TEXELS {
         return false;
     }
-    options.images.insert(at, ImageInput { size, levels, texels });
+    options.images.insert(at, ImageInput { size, ..old });
     add_assumed(options, InputPlace::Image(at), name);
     true
 }

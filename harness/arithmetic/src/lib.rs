@@ -23,7 +23,7 @@ pub use float::{float_from_bits, float_to_bits, format_float, split_fraction};
 pub use instruction::{Instruction, NumberKind, NumberShape, Operand};
 pub use integer::{can_fold, fold, fold_extended, is_absorbing_operand, mask, sign_extend};
 pub use table::{Computation, computation};
-pub use texel::TexelFormat;
+pub use texel::{TexelFormat, TexelKind};
 
 impl Instruction {
     /// Returns true if each component depends only on the same components of the operands, or on scalars.

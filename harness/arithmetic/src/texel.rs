@@ -13,6 +13,14 @@ enum ComponentEncoding {
     Unsigned,
 }
 
+/// The kind of the numbers that a shader reads from texels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TexelKind {
+    Float,
+    Signed,
+    Unsigned,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TexelFormat {
     encoding: ComponentEncoding,
@@ -51,6 +59,17 @@ impl TexelFormat {
             encoding,
             bits: std::array::from_fn(|index| if index < count { bits } else { 0 }),
         })
+    }
+
+    /// Returns the kind of the numbers in the shader.
+    pub fn kind(self) -> TexelKind {
+        match self.encoding {
+            ComponentEncoding::Signed => TexelKind::Signed,
+            ComponentEncoding::Unsigned => TexelKind::Unsigned,
+            ComponentEncoding::Float | ComponentEncoding::Unorm | ComponentEncoding::Snorm => {
+                TexelKind::Float
+            }
+        }
     }
 
     /// Returns the width of the numbers in the shader: 64 for 64-bit formats, else 32.

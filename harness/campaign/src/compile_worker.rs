@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use device::{DeviceOptions, Executable, Selector, VulkanDevice};
 use plan::{
-    BufferId, BufferMemory, Device, DeviceError, Image, ImageFormat, ImageId, ImageShape, KernelStage,
+    BufferId, BufferMemory, Device, DeviceError, Image, ImageAccess, ImageFormat, ImageId, ImageShape,
+    KernelStage,
 };
 use runner::pool::{self, Health};
 use runner::worker::{PROGRESS_INTERVAL, ProgressSink, serve_jobs};
@@ -129,7 +130,8 @@ impl KernelToCompile {
                 1 => ImageShape::OneDimensional { width: 4096 },
                 _ => ImageShape::Texels(BufferId(0)),
             },
-            format: if *float { ImageFormat::Float } else { ImageFormat::Unsigned },
+            format: if *float { ImageFormat::FLOAT } else { ImageFormat::UNSIGNED },
+            access: ImageAccess::Storage,
             memory: BufferMemory::Device,
             name: "texels",
         };

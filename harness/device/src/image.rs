@@ -3,7 +3,9 @@
 use ash::vk;
 use gpu_allocator::MemoryLocation;
 use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
-use plan::{BufferMemory, DeviceError, Image, ImageFormat, ImageShape};
+use plan::{
+    AddressMode, BufferMemory, DeviceError, Image, ImageAccess, ImageFormat, ImageShape, SamplerState,
+};
 
 use crate::error::{allocation_error, call_error};
 use crate::memory::{DeviceBuffer, MemoryHeap};
@@ -19,11 +21,13 @@ pub(crate) struct DeviceImage {
     dedicated_memory: vk::DeviceMemory,
     pub(crate) view: vk::ImageView,
     pub(crate) buffer_view: vk::BufferView,
-    width: u32,
-    height: u32,
+    /// The sampler of a combined image sampler; else null.
+    pub(crate) sampler: vk::Sampler,
+    extent: vk::Extent3D,
+    layers: u32,
 }
 
-/// The only subresource of an image: one level, one layer and one aspect.
+/// The first layer of an image, of one level and one aspect.
 const WHOLE_IMAGE: vk::ImageSubresourceRange = vk::ImageSubresourceRange {
     aspect_mask: vk::ImageAspectFlags::COLOR,
     base_mip_level: 0,
@@ -32,7 +36,103 @@ const WHOLE_IMAGE: vk::ImageSubresourceRange = vk::ImageSubresourceRange {
     layer_count: 1,
 };
 
+/// Returns the format with the number of a format of SPIR-V.
+pub(crate) fn texel_format(format: ImageFormat) -> vk::Format {
+    use vk::Format as F;
+    // In the order of the numbers; the first is that of no format.
+    const FORMATS: [vk::Format; 40] = [
+        F::UNDEFINED,
+        F::R32G32B32A32_SFLOAT,
+        F::R16G16B16A16_SFLOAT,
+        F::R32_SFLOAT,
+        F::R8G8B8A8_UNORM,
+        F::R8G8B8A8_SNORM,
+        F::R32G32_SFLOAT,
+        F::R16G16_SFLOAT,
+        F::B10G11R11_UFLOAT_PACK32,
+        F::R16_SFLOAT,
+        F::R16G16B16A16_UNORM,
+        F::A2B10G10R10_UNORM_PACK32,
+        F::R16G16_UNORM,
+        F::R8G8_UNORM,
+        F::R16_UNORM,
+        F::R8_UNORM,
+        F::R16G16B16A16_SNORM,
+        F::R16G16_SNORM,
+        F::R8G8_SNORM,
+        F::R16_SNORM,
+        F::R8_SNORM,
+        F::R32G32B32A32_SINT,
+        F::R16G16B16A16_SINT,
+        F::R8G8B8A8_SINT,
+        F::R32_SINT,
+        F::R32G32_SINT,
+        F::R16G16_SINT,
+        F::R8G8_SINT,
+        F::R16_SINT,
+        F::R8_SINT,
+        F::R32G32B32A32_UINT,
+        F::R16G16B16A16_UINT,
+        F::R8G8B8A8_UINT,
+        F::R32_UINT,
+        F::A2B10G10R10_UINT_PACK32,
+        F::R32G32_UINT,
+        F::R16G16_UINT,
+        F::R8G8_UINT,
+        F::R16_UINT,
+        F::R8_UINT,
+    ];
+    FORMATS.get(format.number() as usize).copied().unwrap_or_default()
+}
+
+/// Returns the features of images of each format of a device, by its number.
+pub(crate) fn image_features(
+    instance: &ash::Instance,
+    physical: vk::PhysicalDevice,
+) -> Vec<vk::FormatFeatureFlags> {
+    let features = |format: ImageFormat| {
+        // SAFETY: the handle comes from this instance.
+        let known = unsafe { instance.get_physical_device_format_properties(physical, texel_format(format)) };
+        known.optimal_tiling_features
+    };
+    let numbers = (1..).map_while(ImageFormat::from_spirv);
+    std::iter::once(vk::FormatFeatureFlags::empty()).chain(numbers.map(features)).collect()
+}
+
+/// Returns the usage of an image, and the features of its format that this needs.
+fn image_usage(access: ImageAccess) -> (vk::ImageUsageFlags, vk::FormatFeatureFlags) {
+    let sampled = vk::FormatFeatureFlags::SAMPLED_IMAGE;
+    let filtered = sampled | vk::FormatFeatureFlags::SAMPLED_IMAGE_FILTER_LINEAR;
+    match access {
+        ImageAccess::Storage => (vk::ImageUsageFlags::STORAGE, vk::FormatFeatureFlags::STORAGE_IMAGE),
+        ImageAccess::Sampled(true) | ImageAccess::Combined(SamplerState { is_linear: true, .. }) => {
+            (vk::ImageUsageFlags::SAMPLED, filtered)
+        }
+        ImageAccess::Sampled(false) | ImageAccess::Combined(_) => (vk::ImageUsageFlags::SAMPLED, sampled),
+    }
+}
+
 impl MemoryHeap {
+    /// Creates a sampler without mip levels.
+    pub(crate) fn create_sampler(&self, state: SamplerState) -> Result<vk::Sampler, DeviceError> {
+        let filter = if state.is_linear { vk::Filter::LINEAR } else { vk::Filter::NEAREST };
+        let mode = match state.address_mode {
+            AddressMode::Repeat => vk::SamplerAddressMode::REPEAT,
+            AddressMode::Mirror => vk::SamplerAddressMode::MIRRORED_REPEAT,
+            AddressMode::Clamp => vk::SamplerAddressMode::CLAMP_TO_EDGE,
+        };
+        let info = vk::SamplerCreateInfo::default()
+            .mag_filter(filter)
+            .min_filter(filter)
+            .mipmap_mode(vk::SamplerMipmapMode::NEAREST)
+            .address_mode_u(mode)
+            .address_mode_v(mode)
+            .address_mode_w(mode)
+            .max_lod(vk::LOD_CLAMP_NONE);
+        // SAFETY: the device is alive, and the state needs no feature.
+        unsafe { self.raw.create_sampler(&info, None) }.map_err(call_error("vkCreateSampler"))
+    }
+
     /// Creates an image; `buffers` are those of the plan, for texel buffers.
     pub(crate) fn create_image(
         &self,
@@ -57,29 +157,12 @@ impl MemoryHeap {
         families: &[u32],
         texels: &mut DeviceImage,
     ) -> Result<(), DeviceError> {
-        let format = match image.format {
-            ImageFormat::Unsigned => vk::Format::R32_UINT,
-            ImageFormat::Signed => vk::Format::R32_SINT,
-            ImageFormat::Float => vk::Format::R32_SFLOAT,
-            ImageFormat::Rgba8 => vk::Format::R8G8B8A8_UNORM,
-            ImageFormat::Rgba8Snorm => vk::Format::R8G8B8A8_SNORM,
-            ImageFormat::Rgba8Unsigned => vk::Format::R8G8B8A8_UINT,
-            ImageFormat::Rgba8Signed => vk::Format::R8G8B8A8_SINT,
-            ImageFormat::Rg16 => vk::Format::R16G16_UNORM,
-            ImageFormat::Rg16Snorm => vk::Format::R16G16_SNORM,
-            ImageFormat::Rg16Unsigned => vk::Format::R16G16_UINT,
-            ImageFormat::Rg16Signed => vk::Format::R16G16_SINT,
-            ImageFormat::Rg16Float => vk::Format::R16G16_SFLOAT,
-            ImageFormat::Rgb10A2 => vk::Format::A2B10G10R10_UNORM_PACK32,
-            ImageFormat::Rgb10A2Unsigned => vk::Format::A2B10G10R10_UINT_PACK32,
-        };
-        let (ty, view_type, width, height) = match image.shape {
-            ImageShape::OneDimensional { width } => {
-                (vk::ImageType::TYPE_1D, vk::ImageViewType::TYPE_1D, width, 1)
-            }
-            ImageShape::TwoDimensional { width, height } => {
-                (vk::ImageType::TYPE_2D, vk::ImageViewType::TYPE_2D, width, height)
-            }
+        let format = texel_format(image.format);
+        let (ty, view_type) = match image.shape {
+            ImageShape::OneDimensional { .. } => (vk::ImageType::TYPE_1D, vk::ImageViewType::TYPE_1D),
+            ImageShape::TwoDimensional { .. } => (vk::ImageType::TYPE_2D, vk::ImageViewType::TYPE_2D),
+            ImageShape::Layered { .. } => (vk::ImageType::TYPE_2D, vk::ImageViewType::TYPE_2D_ARRAY),
+            ImageShape::ThreeDimensional { .. } => (vk::ImageType::TYPE_3D, vk::ImageViewType::TYPE_3D),
             ImageShape::Texels(buffer) => {
                 let number = buffer.0 as usize;
                 let buffer = buffers
@@ -95,25 +178,32 @@ impl MemoryHeap {
                 return Ok(());
             }
         };
-        (texels.width, texels.height) = (width, height);
+        let [width, height, depth] = image.shape.size();
+        let is_layered = matches!(image.shape, ImageShape::Layered { .. });
+        (texels.layers, texels.extent) = if is_layered {
+            (depth, vk::Extent3D { width, height, depth: 1 })
+        } else {
+            (1, vk::Extent3D { width, height, depth })
+        };
+        let (usage, needed) = image_usage(image.access);
+        let features = self.format_features.get(image.format.number() as usize).copied().unwrap_or_default();
+        if !features.contains(needed) {
+            let lacking = needed & !features;
+            return Err(DeviceError::Unsupported(format!("{lacking:?} of images of the format {format:?}")));
+        }
         let mut info = vk::ImageCreateInfo::default()
             .image_type(ty)
             .format(format)
-            .extent(vk::Extent3D { width, height, depth: 1 })
+            .extent(texels.extent)
             .mip_levels(1)
-            .array_layers(1)
+            .array_layers(texels.layers)
             .samples(vk::SampleCountFlags::TYPE_1)
             .tiling(vk::ImageTiling::OPTIMAL)
-            .usage(
-                vk::ImageUsageFlags::STORAGE
-                    | vk::ImageUsageFlags::TRANSFER_SRC
-                    | vk::ImageUsageFlags::TRANSFER_DST,
-            );
+            .usage(usage | vk::ImageUsageFlags::TRANSFER_SRC | vk::ImageUsageFlags::TRANSFER_DST);
         if families.len() > 1 {
             info = info.sharing_mode(vk::SharingMode::CONCURRENT).queue_family_indices(families);
         }
-        // SAFETY: the device is alive. Every device supports storage images of these formats and sizes, or
-        // does with `shaderStorageImageExtendedFormats`, which user kernels require by their capabilities.
+        // SAFETY: the device is alive, and its features for the format have those of the usage.
         texels.raw = unsafe { self.raw.create_image(&info, None) }.map_err(call_error("vkCreateImage"))?;
         // SAFETY: the image was made by this device.
         let requirements = unsafe { self.raw.get_image_memory_requirements(texels.raw) };
@@ -161,10 +251,13 @@ impl MemoryHeap {
             .image(texels.raw)
             .view_type(view_type)
             .format(format)
-            .subresource_range(WHOLE_IMAGE);
+            .subresource_range(vk::ImageSubresourceRange { layer_count: texels.layers, ..WHOLE_IMAGE });
         // SAFETY: the image is this device's, has memory, and outlives the view.
         texels.view =
             unsafe { self.raw.create_image_view(&info, None) }.map_err(call_error("vkCreateImageView"))?;
+        if let ImageAccess::Combined(state) = image.access {
+            texels.sampler = self.create_sampler(state)?;
+        }
         Ok(())
     }
 
@@ -175,6 +268,7 @@ impl MemoryHeap {
         unsafe {
             self.raw.destroy_buffer_view(texels.buffer_view, None);
             self.raw.destroy_image_view(texels.view, None);
+            self.raw.destroy_sampler(texels.sampler, None);
             self.raw.destroy_image(texels.raw, None);
             self.raw.free_memory(texels.dedicated_memory, None);
         }
@@ -202,7 +296,7 @@ pub(crate) fn record_to_image(
         .src_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
         .dst_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
         .image(to.raw)
-        .subresource_range(WHOLE_IMAGE);
+        .subresource_range(vk::ImageSubresourceRange { layer_count: to.layers, ..WHOLE_IMAGE });
     // SAFETY: the command buffer is being recorded; the image belongs to the device, and validation ensures
     // that the buffer has a word for each texel.
     unsafe {
@@ -252,8 +346,8 @@ impl DeviceImage {
                 aspect_mask: vk::ImageAspectFlags::COLOR,
                 mip_level: 0,
                 base_array_layer: 0,
-                layer_count: 1,
+                layer_count: self.layers,
             })
-            .image_extent(vk::Extent3D { width: self.width, height: self.height, depth: 1 })
+            .image_extent(self.extent)
     }
 }

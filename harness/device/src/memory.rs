@@ -31,6 +31,8 @@ pub(crate) struct MemoryHeap {
     pub(crate) allocator: RefCell<Allocator>,
     /// The memory types, by their index.
     pub(crate) types: Vec<vk::MemoryPropertyFlags>,
+    /// The features of images of each format, by its number in SPIR-V.
+    pub(crate) format_features: Vec<vk::FormatFeatureFlags>,
     /// `nonCoherentAtomSize`.
     pub(crate) atom_bytes: vk::DeviceSize,
     /// True if buffers may have addresses.

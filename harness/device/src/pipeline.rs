@@ -3,7 +3,7 @@
 use std::ffi::CString;
 
 use ash::vk;
-use plan::{DeviceError, Image, ImageShape, Kernel, KernelStage, Subgroups};
+use plan::{DeviceError, Image, ImageAccess, ImageShape, Kernel, KernelStage, Subgroups};
 
 use crate::error::call_error;
 use crate::stage_flags::stage_flag;
@@ -19,12 +19,12 @@ pub(crate) struct Pipeline {
     pub(crate) raw: vk::Pipeline,
 }
 
-pub(crate) fn descriptor_type(shape: ImageShape) -> vk::DescriptorType {
-    match shape {
-        ImageShape::Texels(_) => vk::DescriptorType::STORAGE_TEXEL_BUFFER,
-        ImageShape::OneDimensional { .. } | ImageShape::TwoDimensional { .. } => {
-            vk::DescriptorType::STORAGE_IMAGE
-        }
+pub(crate) fn descriptor_type(image: &Image) -> vk::DescriptorType {
+    match (image.shape, image.access) {
+        (ImageShape::Texels(_), _) => vk::DescriptorType::STORAGE_TEXEL_BUFFER,
+        (_, ImageAccess::Storage) => vk::DescriptorType::STORAGE_IMAGE,
+        (_, ImageAccess::Sampled(_)) => vk::DescriptorType::SAMPLED_IMAGE,
+        (_, ImageAccess::Combined(_)) => vk::DescriptorType::COMBINED_IMAGE_SAMPLER,
     }
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct BindingSlot {
     pub(crate) count: u32,
 }
 
-/// Returns the bindings of a kernel: buffers in dispatch order with arrays as one, then images.
+/// Returns the bindings of a kernel: buffers in dispatch order with arrays as one, then images and samplers.
 pub(crate) fn binding_slots(
     kernel: &Kernel,
     images: impl Iterator<Item = vk::DescriptorType>,
@@ -58,7 +58,8 @@ pub(crate) fn binding_slots(
             ty,
             count: 1,
         };
-        return first.map(slot).chain(places.map(image)).collect();
+        let samplers = interface.samplers.iter().map(|(at, _)| (at, vk::DescriptorType::SAMPLER));
+        return first.map(slot).chain(places.chain(samplers).map(image)).collect();
     }
     let buffers = (0..kernel.bindings).map(|_| buffer_type(false));
     (0..)
@@ -109,7 +110,7 @@ impl PipelineCompiler {
         pipeline: &mut Pipeline,
     ) -> Result<(), DeviceError> {
         let images = kernel.images.iter().filter_map(|image| images.get(image.0 as usize));
-        let slots = binding_slots(kernel, images.map(|image| descriptor_type(image.shape)));
+        let slots = binding_slots(kernel, images.map(descriptor_type));
         let sets = slots.iter().map(|slot| slot.set + 1).max().unwrap_or(1);
         for set in 0..sets {
             let bindings: Vec<_> = slots

@@ -32,7 +32,7 @@ impl PipelineKey {
         PipelineKey {
             words: kernel.words.clone(),
             bindings: kernel.bindings,
-            images: images.map(|image| descriptor_type(image.shape)).collect(),
+            images: images.map(descriptor_type).collect(),
             push_constant_bytes: kernel.push_constant_bytes + 8 * kernel.addresses.len() as u32,
             subgroups: kernel.subgroups,
             stage: kernel.stage.clone(),

@@ -42,7 +42,9 @@ pub(crate) struct VulkanPrepared<'d> {
     pipelines: Vec<Arc<Pipeline>>,
     kernels: Vec<Kernel>,
     images: Vec<DeviceImage>,
-    shapes: Vec<ImageShape>,
+    image_types: Vec<vk::DescriptorType>,
+    /// The samplers of all descriptors.
+    samplers: Vec<vk::Sampler>,
     descriptor_pool: vk::DescriptorPool,
     /// Descriptor sets by step index.
     sets: Vec<Vec<vk::DescriptorSet>>,
@@ -88,7 +90,8 @@ impl<'d> VulkanPrepared<'d> {
             pipelines: Vec::new(),
             kernels: plan.kernels.clone(),
             images: Vec::new(),
-            shapes: plan.images.iter().map(|image| image.shape).collect(),
+            image_types: plan.images.iter().map(descriptor_type).collect(),
+            samplers: Vec::new(),
             descriptor_pool: vk::DescriptorPool::null(),
             sets: vec![Vec::new(); plan.steps.len()],
             queues: Vec::new(),
@@ -175,8 +178,8 @@ impl<'d> VulkanPrepared<'d> {
 
     fn kernel_slots(&self, kernel: usize) -> Vec<BindingSlot> {
         let Some(kernel) = self.kernels.get(kernel) else { return Vec::new() };
-        let shapes = kernel.images.iter().filter_map(|image| self.shapes.get(image.0 as usize));
-        binding_slots(kernel, shapes.map(|shape| descriptor_type(*shape)))
+        let types = kernel.images.iter().filter_map(|image| self.image_types.get(image.0 as usize));
+        binding_slots(kernel, types.copied())
     }
 
     fn create_descriptor_sets(&mut self) -> Result<(), DeviceError> {
@@ -223,22 +226,31 @@ impl<'d> VulkanPrepared<'d> {
                 .into_iter()
                 .flat_map(|kernel| &kernel.images)
                 .filter_map(|image| self.images.get(image.0 as usize));
+            let interface = self.kernels.get(kernel).and_then(|kernel| kernel.interface.as_ref());
+            let mut samplers = interface.into_iter().flat_map(|interface| &interface.samplers);
             let mut infos = Vec::with_capacity(slots.len());
             for slot in &slots {
                 infos.push(match slot.ty {
                     vk::DescriptorType::STORAGE_BUFFER | vk::DescriptorType::UNIFORM_BUFFER => {
                         DescriptorInfo::Buffers(buffers.by_ref().take(slot.count as usize).collect())
                     }
-                    ty => {
+                    vk::DescriptorType::SAMPLER => {
+                        let Some((_, state)) = samplers.next() else { continue };
+                        let sampler = self.gpu.heap.create_sampler(*state)?;
+                        self.samplers.push(sampler);
+                        DescriptorInfo::Image([vk::DescriptorImageInfo::default().sampler(sampler)])
+                    }
+                    vk::DescriptorType::STORAGE_TEXEL_BUFFER => {
                         let Some(image) = images.next() else { continue };
-                        if ty == vk::DescriptorType::STORAGE_IMAGE {
-                            let view = vk::DescriptorImageInfo::default()
-                                .image_view(image.view)
-                                .image_layout(vk::ImageLayout::GENERAL);
-                            DescriptorInfo::Image([view])
-                        } else {
-                            DescriptorInfo::Texels([image.buffer_view])
-                        }
+                        DescriptorInfo::Texels([image.buffer_view])
+                    }
+                    _ => {
+                        let Some(image) = images.next() else { continue };
+                        let view = vk::DescriptorImageInfo::default()
+                            .image_view(image.view)
+                            .sampler(image.sampler)
+                            .image_layout(vk::ImageLayout::GENERAL);
+                        DescriptorInfo::Image([view])
                     }
                 });
             }
@@ -693,6 +705,10 @@ impl Drop for VulkanPrepared<'_> {
         self.gpu.pipelines.release(std::mem::take(&mut self.pipelines));
         for image in &mut self.images {
             self.gpu.heap.destroy_image(image);
+        }
+        for sampler in &self.samplers {
+            // SAFETY: as above.
+            unsafe { self.gpu.raw.destroy_sampler(*sampler, None) };
         }
         let fetched = self.fetch_buffer.iter_mut().map(|(buffer, _)| buffer);
         for buffer in self.buffers.iter_mut().chain(self.staging.iter_mut().flatten()).chain(fetched) {

@@ -13,6 +13,7 @@ use plan::{
 use crate::error::{allocation_error, call_error};
 use crate::executable::{self, Executable};
 use crate::gpu::Gpu;
+use crate::image::image_features;
 use crate::instance::Instance;
 use crate::memory::MemoryHeap;
 use crate::null::NullPrepared;
@@ -165,6 +166,7 @@ impl VulkanDevice {
             raw,
             allocator: RefCell::new(memory),
             types: physical.memory_types,
+            format_features: image_features(&instance.raw, physical.handle),
             atom_bytes: physical.atom_bytes,
             has_addresses: physical.features.is_enabled(Feature::BufferDeviceAddress),
             needs_staging: options.staging || !physical.unified_memory,

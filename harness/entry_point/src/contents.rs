@@ -3,7 +3,7 @@
 use std::fmt;
 
 use litmus::closed_enum;
-use rspirv::spirv::StorageClass;
+use rspirv::spirv::{ImageFormat, StorageClass};
 use spirv_reader::Specialized;
 use spirv_reader::annotations::parse_binding;
 
@@ -21,6 +21,8 @@ pub struct ImageInput {
     /// Mip levels, or elements of an image array.
     pub levels: u32,
     pub texels: TexelInput,
+    /// The number of its SPIR-V format, if it is given.
+    pub format: Option<u32>,
 }
 
 impl ImageInput {
@@ -30,23 +32,30 @@ impl ImageInput {
         let count = (0..3).fold(1_u64, |all, axis| all.saturating_mul(u64::from(at(axis))));
         let size = (!size.is_empty() && size.len() <= 3 && (1..=MAX_TEXELS).contains(&count))
             .then(|| [at(0), at(1), at(2)])?;
-        Some(ImageInput { size, levels, texels })
+        Some(ImageInput { size, levels, texels, format: None })
     }
 
-    /// Parses `WIDTH`, `WIDTHxHEIGHT` or `WIDTHxHEIGHTxDEPTH`, with optional `,mips=N` and `,fill=WORD`.
+    /// Parses `WIDTH`, `WIDTHxHEIGHT` or `WIDTHxHEIGHTxDEPTH`, with optional `,mips=N`, `,fill=WORD` and
+    /// `,format=NAME`, as GLSL names it.
     pub fn parse(text: &str) -> Option<ImageInput> {
         let mut parts = text.split(',');
         let size = parts.next()?.split('x').map(|axis| axis.parse().ok()).collect::<Option<Vec<u32>>>()?;
-        let (mut levels, mut fill) = (1, "zeros");
+        let (mut levels, mut fill, mut format) = (1, "zeros", None);
         for part in parts {
             match part.split_once('=')? {
                 ("mips", count) => levels = count.parse().ok()?,
                 ("fill", word) => fill = word,
+                ("format", name) => {
+                    let has_name = |of: &ImageFormat| format!("{of:?}").eq_ignore_ascii_case(name);
+                    let known = (1..).map_while(ImageFormat::from_u32).find(has_name)?;
+                    format = Some(known as u32);
+                }
                 _ => return None,
             }
         }
         fill_bytes(fill, 0)?;
-        ImageInput::new(&size, levels, TexelInput::Word(fill.to_owned()))
+        let image = ImageInput::new(&size, levels, TexelInput::Word(fill.to_owned()))?;
+        Some(ImageInput { format, ..image })
     }
 }
 
@@ -60,7 +69,7 @@ pub fn default_image(dimension: u32, arrayed: bool) -> ImageInput {
         3 => [64, 64, 6],
         _ => [64, 64, if arrayed { 4 } else { 1 }],
     };
-    ImageInput { size, levels: 1, texels: TexelInput::default() }
+    ImageInput { size, levels: 1, ..ImageInput::default() }
 }
 
 /// The contents of an image.

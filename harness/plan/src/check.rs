@@ -4,7 +4,7 @@ mod hosts;
 
 use crate::{
     AccessMask, BufferId, BufferMemory, Capabilities, DependencyKind, DeviceError, Drawing, Feature, HostAct,
-    ImageId, ImageShape, Interface, Kernel, KernelId, KernelStage, Plan, PlanStep, QueueId, Semaphore,
+    Image, ImageId, ImageShape, Interface, Kernel, KernelId, KernelStage, Plan, PlanStep, QueueId, Semaphore,
     StageMask, Subgroups, interface::UNIFORM_BYTES,
 };
 
@@ -236,12 +236,12 @@ impl Plan {
             PlanStep::ToImage { from: buffer, to: image, .. }
             | PlanStep::FromImage { from: image, to: buffer, .. } => {
                 self.require_buffer(*buffer)?;
-                let texels = match self.image_shape(*image)? {
-                    ImageShape::Texels(_) => return Err(format!("image {} is a texel buffer", image.0)),
-                    shape => shape.texel_count(),
-                };
+                if let ImageShape::Texels(_) = self.image_shape(*image)? {
+                    return Err(format!("image {} is a texel buffer", image.0));
+                }
+                let expected = self.images.get(image.0 as usize).map_or(0, Image::words);
                 let words = self.buffers.get(buffer.0 as usize).map_or(0, |buffer| buffer.words);
-                refuse_if(words < texels, || {
+                refuse_if(words < expected, || {
                     format!("buffer {} has fewer words than image {} texels", buffer.0, image.0)
                 })?;
                 Ok(())

@@ -1,5 +1,7 @@
 //! The interface of user kernels: entry point, bindings, constants and grid shape.
 
+use crate::image::SamplerState;
+
 /// The interface of a kernel that keeps its author's numbers and names.
 ///
 /// A kernel without one has the entry point `main`, its storage buffers in descriptor set 0 from binding 0
@@ -13,6 +15,8 @@ pub struct Interface {
     pub bindings: Vec<BufferBinding>,
     /// Descriptor set and binding of each image of the kernel.
     pub images: Vec<(u32, u32)>,
+    /// Descriptor set and binding of each sampler, with its state.
+    pub samplers: Vec<((u32, u32), SamplerState)>,
     /// Specialization constants: ids, and values as little-endian bytes.
     pub constants: Vec<(u32, Vec<u8>)>,
     /// Workgroups of a dispatch in y and z.
@@ -44,7 +48,8 @@ const LAYERS: u32 = 65_535;
 impl Interface {
     /// Returns the number of descriptor sets in the layout, up to the highest used one.
     pub fn set_count(&self) -> u32 {
-        let images = self.images.iter().map(|(set, _)| *set);
+        let samplers = self.samplers.iter().map(|(at, _)| at);
+        let images = self.images.iter().chain(samplers).map(|(set, _)| *set);
         self.bindings.iter().map(|bound| bound.set).chain(images).map(|set| set + 1).max().unwrap_or(0)
     }
 
@@ -93,6 +98,12 @@ impl Interface {
                 return Err(format!("binding {set}.{binding} of two kinds"));
             }
         }
+        for (number, (at, _)) in self.samplers.iter().enumerate() {
+            let is_known = |(known, _): &((u32, u32), SamplerState)| known == at;
+            if self.binding_position(at.0, at.1).is_some() || self.samplers[..number].iter().any(is_known) {
+                return Err(format!("binding {}.{} of two kinds", at.0, at.1));
+            }
+        }
         match self.constants.iter().find(|(_, bytes)| !matches!(bytes.len(), 1 | 2 | 4 | 8)) {
             Some((id, bytes)) => Err(format!("specialization constant {id} of {} bytes", bytes.len())),
             None => Ok(()),
@@ -118,6 +129,7 @@ impl Interface {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::image::AddressMode;
 
     fn bound(set: u32, binding: u32, element: u32) -> BufferBinding {
         BufferBinding { set, binding, element, uniform: false }
@@ -154,6 +166,11 @@ mod tests {
         assert_eq!((with_images.set_count(), with_images.binding_position(0, 0)), (4, Some(4)));
         for images in [vec![(2, 0)], vec![(3, 1), (3, 1)]] {
             assert!(Interface { images, ..good.clone() }.validate().is_err());
+        }
+        let state = SamplerState { is_linear: true, address_mode: AddressMode::Clamp };
+        for (sampler, is_valid) in [((4, 0), true), ((3, 1), false)] {
+            let samplers = vec![(sampler, state)];
+            assert_eq!(Interface { samplers, ..with_images.clone() }.validate().is_ok(), is_valid);
         }
         assert!(Interface { layers: [1, 0], ..good.clone() }.validate().is_err());
         assert!(Interface { entry: String::new(), ..good.clone() }.validate().is_err());

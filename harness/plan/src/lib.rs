@@ -27,7 +27,7 @@ pub use host::{
     BatchStart, HostAct, HostLayout, HostOperation, HostPlace, HostRelation, HostReport, HostThread,
     HostValue, Hosts,
 };
-pub use image::{Image, ImageFormat, ImageId, ImageShape};
+pub use image::{AddressMode, Image, ImageAccess, ImageFormat, ImageId, ImageShape, SamplerState};
 pub use interface::{BufferBinding, Interface};
 pub use mask::{FeatureMask, MaskError};
 pub use memory::{MemoryKind, MemoryProperties};

@@ -2,9 +2,9 @@
 
 use plan::{
     AccessMask, BatchStart, Buffer, BufferId, BufferMemory, Capabilities, DependencyKind, DeviceError,
-    Drawing, HostAct, HostOperation, HostReport, HostThread, Hosts, Image, ImageFormat, ImageId, ImageShape,
-    Kernel, KernelId, KernelStage, MemoryKind, MemoryProperties, Plan, PlanStep, Queue, QueueId, Semaphore,
-    SemaphoreId, StageMask, Subgroups,
+    Drawing, HostAct, HostOperation, HostReport, HostThread, Hosts, Image, ImageAccess, ImageFormat, ImageId,
+    ImageShape, Kernel, KernelId, KernelStage, MemoryKind, MemoryProperties, Plan, PlanStep, Queue, QueueId,
+    Semaphore, SemaphoreId, StageMask, Subgroups,
 };
 
 const QUEUE: QueueId = QueueId(0);
@@ -24,7 +24,8 @@ fn buffer(words: u64) -> Buffer {
 }
 
 fn image(shape: ImageShape) -> Image {
-    Image { shape, format: ImageFormat::Unsigned, memory: BufferMemory::Device, name: "texels" }
+    let (format, access) = (ImageFormat::UNSIGNED, ImageAccess::Storage);
+    Image { shape, format, access, memory: BufferMemory::Device, name: "texels" }
 }
 
 fn dispatch(workgroups: u32, bindings: &[u32], bytes: usize) -> PlanStep {

@@ -15,8 +15,9 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use plan::{
-    BufferBinding, BufferId, BufferMemory, Device, DeviceError, Image, ImageFormat, ImageId, ImageShape,
-    Interface, Kernel, KernelId, Plan, PlanStep, Prepared, Queue, QueueId, Subgroups,
+    BufferBinding, BufferId, BufferMemory, Device, DeviceError, Image, ImageAccess, ImageFormat, ImageId,
+    ImageShape, Interface, Kernel, KernelId, Plan, PlanStep, Prepared, Queue, QueueId, SamplerState,
+    Subgroups,
 };
 use serde::{Deserialize, Serialize};
 use shaders::checksum::WordRange;
@@ -49,6 +50,9 @@ pub struct Shader {
     pub push: Vec<u8>,
     /// Buffers, in the order of their bindings.
     pub buffers: Vec<ShaderInput>,
+    /// Descriptor set and binding of each sampler, with its state.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samplers: Vec<((u32, u32), SamplerState)>,
     /// The subgroup size that the pipeline requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subgroup_size: Option<u32>,
@@ -60,7 +64,7 @@ pub struct Shader {
 pub struct ShaderInput {
     /// Descriptor set, binding, and the index in an array of buffers.
     pub at: [u32; 3],
-    /// A uniform buffer, which the shader cannot write.
+    /// A uniform buffer or a sampled image, which the shader cannot write.
     pub uniform: bool,
     /// Shape and format of an image, whose texels are the words.
     pub image: Option<InputImage>,
@@ -68,23 +72,45 @@ pub struct ShaderInput {
     pub runs: Vec<(u64, u32)>,
 }
 
-/// An image of 32-bit texels.
+/// An image, whose texels are packed in the words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputImage {
     pub shape: InputShape,
+    /// Texels in a row, rows, and slices or layers.
+    pub size: [u32; 3],
     /// The number of its format in SPIR-V.
     pub format: u32,
+    pub access: ImageAccess,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InputShape {
-    /// Texels in a row.
-    Row,
-    /// Rows with this many texels.
-    Rows(u32),
+    OneDimensional,
+    TwoDimensional,
+    Layered,
+    ThreeDimensional,
     Texels,
+}
+
+impl InputImage {
+    /// Returns the image of a plan; that of a texel buffer has a buffer.
+    fn to_image(self, buffer: Option<BufferId>) -> Image {
+        let size = self.size.map(|axis| axis.max(1));
+        let [width, height, _] = size;
+        let shape = match (self.shape, buffer) {
+            (_, Some(buffer)) => ImageShape::Texels(buffer),
+            (InputShape::OneDimensional | InputShape::Texels, None) => ImageShape::OneDimensional { width },
+            (InputShape::TwoDimensional, None) => ImageShape::TwoDimensional { width, height },
+            (InputShape::Layered, None) => ImageShape::Layered { size },
+            (InputShape::ThreeDimensional, None) => ImageShape::ThreeDimensional { size },
+        };
+        // Unknown formats are refused when a shader is read, so this default is never used.
+        let format = ImageFormat::from_spirv(self.format).unwrap_or(ImageFormat::UNSIGNED);
+        let (memory, name) = (BufferMemory::Private, "image of a shader");
+        Image { shape, format, access: self.access, memory, name }
+    }
 }
 
 impl ShaderInput {
@@ -129,6 +155,7 @@ impl Shader {
                 entry: self.entry.clone(),
                 bindings: buffers.iter().map(bound).collect(),
                 images: images.iter().map(|image| (image.at[0], image.at[1])).collect(),
+                samplers: self.samplers.clone(),
                 constants: self.constants.clone(),
                 layers: [y, z],
             }),
@@ -225,7 +252,7 @@ impl ShaderPlanLayout {
                 let most = input.len().max(1);
                 let (initialize, copy) = match input.image.filter(|image| image.shape != InputShape::Texels) {
                     Some(image) => {
-                        let own = add_image(&mut plan, image, input.len(), None);
+                        let own = add_image(&mut plan, image.to_image(None));
                         let name = "texels before a shader, for the host";
                         let before = buffer(&mut plan, input.len(), BufferMemory::Readback, name);
                         filled.push((before, number));
@@ -245,7 +272,7 @@ impl ShaderPlanLayout {
                         match input.image {
                             // A texel buffer is bound as an image.
                             Some(texels) => {
-                                add_image(&mut plan, texels, input.len(), Some(own));
+                                add_image(&mut plan, texels.to_image(Some(own)));
                             }
                             None => bindings.push(own),
                         }
@@ -361,7 +388,13 @@ impl ShaderPlanLayout {
         }
         // Every image had its initial contents before the shader.
         for (buffer, number) in &self.initial_images {
-            let initial = shader.buffers.get(*number).map(ShaderInput::words).unwrap_or_default();
+            let input = shader.buffers.get(*number);
+            let mut initial = input.map(ShaderInput::words).unwrap_or_default();
+            // The copy leaves the padding of the last word.
+            if let Some(image) = input.and_then(|input| input.image) {
+                let image = image.to_image(None);
+                initial.truncate((image.shape.texel_count() * image.format.texel_bytes() / 4) as usize);
+            }
             if copied.words(*buffer)?.get(..initial.len()) != Some(&initial) {
                 return Ok(Execution::Incomplete);
             }
@@ -375,19 +408,8 @@ fn dispatch_steps_of(plan: &Plan, wanted: KernelId) -> Vec<usize> {
     (0..).zip(&plan.steps).filter(|(_, step)| is_one(step)).map(|(at, _)| at).collect()
 }
 
-fn add_image(plan: &mut Plan, image: InputImage, texels: u64, buffer: Option<BufferId>) -> ImageId {
-    let width = texels.max(1) as u32;
-    let shape = match (image.shape, buffer) {
-        (_, Some(buffer)) => ImageShape::Texels(buffer),
-        (InputShape::Rows(width), None) => ImageShape::TwoDimensional {
-            width: width.max(1),
-            height: texels.div_ceil(width.max(1).into()) as u32,
-        },
-        (InputShape::Row | InputShape::Texels, None) => ImageShape::OneDimensional { width },
-    };
-    // Unknown formats are refused when a shader is read, so this default is never used.
-    let format = ImageFormat::from_spirv(image.format).unwrap_or(ImageFormat::Unsigned);
-    plan.images.push(Image { shape, format, memory: BufferMemory::Private, name: "image of a shader" });
+fn add_image(plan: &mut Plan, image: Image) -> ImageId {
+    plan.images.push(image);
     ImageId(plan.images.len() as u32 - 1)
 }
 

@@ -441,7 +441,7 @@ impl InputSearch<'_> {
                     let size = default_size(self.module, *at);
                     let texels = TexelInput::Word("iota".to_owned());
                     if let Some(size) = size {
-                        options.images.insert(*at, ImageInput { size, levels: 1, texels });
+                        options.images.insert(*at, ImageInput { size, levels: 1, texels, format: None });
                     }
                 }
                 InputPlace::Push(..) | InputPlace::Scalar(..) if input.kind == InputKind::Address => {
@@ -564,7 +564,7 @@ impl InputSearch<'_> {
                 let known = options.images.get(at).map(|image| image.size);
                 if let Some(size) = known.or_else(|| default_size(self.module, *at)) {
                     let texels = TexelInput::Word(word.clone());
-                    options.images.insert(*at, ImageInput { size, levels: 1, texels });
+                    options.images.insert(*at, ImageInput { size, levels: 1, texels, format: None });
                 }
             }
             (InputPlace::Length(at), Candidate::Bits(bytes)) => {

@@ -1,14 +1,16 @@
 //! Prepares shaders for a run: entry points with inputs, and the final contents that the model allows.
 
-use plan::Feature;
+use plan::{Feature, ImageAccess, SamplerState};
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use analysis::dispatch::{KernelDispatch, uses_subgroups};
+use analysis::dispatch::{ImageDimensions, KernelDispatch, TexelAccess, uses_subgroups};
 use analysis::outcomes::{FinalCell, FinalContents};
 use analysis::{InputGrid, placed_refusal_text, source_refusal_text};
+use arithmetic::{TexelFormat, TexelKind};
+use entry_point::inputs::{AddressMode, Sampler};
 use entry_point::{AnalysisOptions, Problem, Refusal};
 use model::Model;
 use results::wire::RaceVerdict;
@@ -221,6 +223,9 @@ fn analyze_dispatch(
 
 /// Stores what a device needs to dispatch a kernel.
 pub(crate) fn device_shader(analyzed: &mut AnalyzedShader, dispatch: KernelDispatch) {
+    let samplers: Vec<_> =
+        dispatch.samplers.iter().map(|(at, sampler)| (*at, sampler_state(*sampler))).collect();
+    let filters = samplers.iter().any(|(_, state)| state.is_linear);
     analyzed.buffer_names = dispatch.buffers.iter().map(|buffer| buffer.name.clone()).collect();
     analyzed.shader = runner::shader::Shader {
         words: dispatch.words,
@@ -235,17 +240,27 @@ pub(crate) fn device_shader(analyzed: &mut AnalyzedShader, dispatch: KernelDispa
                 let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |all, byte| all << 8 | u32::from(*byte));
                 let words: Vec<u32> = buffer.bytes.chunks(4).map(word).collect();
                 let image = buffer.image.map(|image| InputImage {
-                    shape: match image.size {
-                        _ if image.is_buffer => InputShape::Texels,
-                        (width, Some(_)) => InputShape::Rows(width),
-                        (_, None) => InputShape::Row,
+                    shape: match image.dimensions {
+                        ImageDimensions::One => InputShape::OneDimensional,
+                        ImageDimensions::Two => InputShape::TwoDimensional,
+                        ImageDimensions::Layers => InputShape::Layered,
+                        ImageDimensions::Three => InputShape::ThreeDimensional,
+                        ImageDimensions::Buffer => InputShape::Texels,
                     },
+                    size: image.size,
                     format: image.format,
+                    access: match image.access {
+                        TexelAccess::Storage => ImageAccess::Storage,
+                        // Integers are not filtered.
+                        TexelAccess::Sampled => ImageAccess::Sampled(filters && has_floats(image.format)),
+                        TexelAccess::Combined(sampler) => ImageAccess::Combined(sampler_state(sampler)),
+                    },
                 });
                 let at = [buffer.set, buffer.binding, buffer.element];
                 ShaderInput { image, ..ShaderInput::new(at, buffer.is_uniform, &words) }
             })
             .collect(),
+        samplers,
         subgroup_size: None,
     };
     analyzed.local_size = dispatch.local_size;
@@ -254,6 +269,19 @@ pub(crate) fn device_shader(analyzed: &mut AnalyzedShader, dispatch: KernelDispa
     analyzed.unsupported_capabilities = dispatch.unknown_capabilities;
     analyzed.has_loops = dispatch.has_loops;
     analyzed.notes = dispatch.notes;
+}
+
+fn has_floats(format: u32) -> bool {
+    TexelFormat::from_spirv_format(format).is_some_and(|format| format.kind() == TexelKind::Float)
+}
+
+fn sampler_state(Sampler { is_linear, address_mode }: Sampler) -> SamplerState {
+    let address_mode = match address_mode {
+        AddressMode::Repeat => plan::AddressMode::Repeat,
+        AddressMode::Mirror => plan::AddressMode::Mirror,
+        AddressMode::Clamp => plan::AddressMode::Clamp,
+    };
+    SamplerState { is_linear, address_mode }
 }
 
 fn name_numbers(

@@ -539,7 +539,7 @@ impl LoadedDispatch {
                 None => _ = options.buffers.insert(at, bytes.clone()),
                 Some((format, size)) => {
                     let texels = TexelInput::Bytes(unpack_texels(format, bytes));
-                    options.images.insert(at, ImageInput { size, levels: 1, texels });
+                    options.images.insert(at, ImageInput { size, levels: 1, texels, format: None });
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! The images that stand for locations.
 
-use plan::{BufferId, BufferMemory, Image, ImageFormat, ImageId, ImageShape};
+use plan::{BufferId, BufferMemory, Image, ImageAccess, ImageFormat, ImageId, ImageShape};
 use shaders::contract::IMAGE_WIDTH;
 use shaders::variant::ImageForm as Shape;
 use shaders::{ImageBinding, Program, SaltedMemory};
@@ -41,7 +41,8 @@ impl ProgramImages {
                         separate_locations.filter(|_| binding.is_separate).unwrap_or(LOCATIONS),
                     ),
                 },
-                format: if binding.is_float { ImageFormat::Float } else { ImageFormat::Unsigned },
+                format: if binding.is_float { ImageFormat::FLOAT } else { ImageFormat::UNSIGNED },
+                access: ImageAccess::Storage,
                 memory: if binding.is_separate { memory.1 } else { memory.0 },
                 name: "location texels",
             })

@@ -12,8 +12,8 @@
 //! execution are detected.
 
 use plan::{
-    BufferId, BufferMemory, DeviceError, Image, ImageFormat, ImageId, ImageShape, Kernel, KernelId, Plan,
-    PlanStep, Prepared,
+    BufferId, BufferMemory, DeviceError, Image, ImageAccess, ImageFormat, ImageId, ImageShape, Kernel,
+    KernelId, Plan, PlanStep, Prepared,
 };
 use shaders::canary::{
     OVERFLOW_WORDS, WORDS, counting_kernel, counting_kernel_with_image, counting_push_constants,
@@ -112,7 +112,8 @@ impl Canaries {
         let image = ImageId(plan.images.len() as u32);
         plan.images.push(Image {
             shape: ImageShape::TwoDimensional { width: self.workgroups, height: 1 },
-            format: ImageFormat::Unsigned,
+            format: ImageFormat::UNSIGNED,
+            access: ImageAccess::Storage,
             memory: BufferMemory::Private,
             name: "image of a canary",
         });

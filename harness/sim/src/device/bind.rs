@@ -93,6 +93,10 @@ pub(super) fn resolve_references(
                     ImageShape::Texels(buffer) => ReferencePlace::Fixed { memory: buffer.0, width: 0 },
                     ImageShape::OneDimensional { .. } => ReferencePlace::Fixed { memory: own, width: 0 },
                     ImageShape::TwoDimensional { width, .. } => ReferencePlace::Fixed { memory: own, width },
+                    // The program has no such type.
+                    ImageShape::Layered { .. } | ImageShape::ThreeDimensional { .. } => {
+                        return Err(unbound_error("an image of another shape"));
+                    }
                 }
             }
             ReferencePlace::Address(word) => {
