@@ -37,7 +37,7 @@ class Examples(unittest.TestCase):
                     lines = {place.line for found in result.findings for place in found.at}
                     self.assertTrue(set(bug["race"]) <= lines, lines)
                     if bug["race"]:
-                        with self.assertRaisesRegex(vk_litmus.ShaderFailure, "the same schedules again: seed=5"):
+                        with self.assertRaisesRegex(vk_litmus.ShaderFailure, "this schedule again: replay='5:"):
                             result.check()
 
 

@@ -190,7 +190,7 @@ class TestResult:
 
 
 class ShaderFailure(AssertionError):
-    """A shader has a finding, or a device left other contents. The text has these and the option that repeats the schedules."""
+    """A shader has a finding, or a device left other contents. The text has these, their source lines, and the token of the schedule."""
 
     def __init__(self, result: "ShaderResult") -> None:
         super().__init__(str(result))
@@ -224,6 +224,10 @@ class ShaderResult:
     device_difference: Optional[str] = None
     #: The seed of the schedules.
     seed: int = 0
+    #: The token of the first schedule with a finding: `replay="0:14"` runs only this one. `None` if the model found it in all at once.
+    token: Optional[str] = None
+    #: The text of the shader, if it is one.
+    source: Optional[str] = field(default=None, repr=False)
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
 
     def check(self) -> "ShaderResult":
@@ -234,12 +238,17 @@ class ShaderResult:
 
     def __str__(self) -> str:
         lines = [f"{self.raw.get('file', '')}: {self.verdict}"]
+        texts = (self.source or "").splitlines()
         for found in self.findings:
             lines.append(f"{found.kind}: {found.message}")
-            lines += [f"    {place.file}:{place.line}" for place in found.at]
+            lines += [f"    {place.raw.get('access') or 'at'} {place.file}:{place.line}" for place in found.at]
+            numbered = sorted({place.line for place in found.at if place.line is not None and place.file == self.raw.get("file")})
+            lines += [f"{number:5} | {texts[number - 1]}" for number in numbered if number <= len(texts)]
         if self.device_difference is not None:
             lines.append(self.device_difference)
-        return "\n".join([*lines, f"the same schedules again: seed={self.seed}"])
+        if self.token is not None:
+            lines.append(f"this schedule again: replay={self.token!r}")
+        return "\n".join(lines)
 
 
 Answer = typing.TypeVar("Answer")
@@ -359,6 +368,7 @@ def run_shader(
     images: Optional[typing.Mapping[str, Image]] = None,
     push: Any = None,
     seed: int = 0,
+    replay: Optional[str] = None,
     language: Optional[str] = None,
     device: Optional[str] = None,
     ulps: int = 0,
@@ -372,8 +382,9 @@ def run_shader(
     `shader` is a file, or a source text if `language` is its extension, such as `wgsl` or `comp`. `buffers` maps names of buffers, or
     `"SET.BINDING"`, to objects with the buffer protocol: NumPy arrays, `array.array`, `bytearray`, `bytes`. They are not changed: the
     result has new ones of the same type. `images` maps names to `Image`. `push` is such an object, also with fields, or a sequence of
-    `int` and `float` for 32-bit words. Other options are those of `vk-litmus race`: `entry`, `subgroup_size`, `spec={"NAME": 7}`,
-    `sampler={"NAME": "linear,clamp"}`, `schedules`, `time`.
+    `int` and `float` for 32-bit words. Each that the shader uses has to be given, unless `inputs="zeros"`. `replay` is the token of a
+    failure, whose schedule alone runs. Other options are those of `vk-litmus race`: `entry`, `subgroup_size`, `spec={"NAME": 7}`,
+    `sampler={"NAME": "linear,clamp"}`, `schedules`, `time`, `steps`.
 
     Raises `InputError` or `TypeError`, `ValueError` for wrong arguments, and `ProgramError` if there is no answer, as for a kernel that
     does not end. A finding raises nothing: call `check()` on the result.
@@ -384,7 +395,7 @@ def run_shader(
     for name in buffers or {}:
         if not isinstance(name, str) or not name or "=" in name:
             raise ValueError(f"buffers: expected names of buffers or 'SET.BINDING', got {name!r}")
-    for what, value, kinds in (("shader", shader, (str, os.PathLike)), ("language", language, (str, type(None))), ("ulps", ulps, (int,))):
+    for what, value, kinds in (("shader", shader, (str, os.PathLike)), ("language", language, (str, type(None))), ("ulps", ulps, (int,)), ("replay", replay, (str, type(None)))):
         if not isinstance(value, kinds):
             raise TypeError(f"{what}: expected {' or '.join(kind.__name__ for kind in kinds)}, got {type(value).__name__}")
     given_arrays = dict(buffers or {})
@@ -406,13 +417,17 @@ def run_shader(
             raise ValueError("shader: expected a file, or a source text with `language`, such as language='wgsl'")
         else:
             file = Path(shader)
-        words: Dict[str, Option] = {"format": "json", "contents": True, "grid": tuple(size + [1] * (3 - len(size))), "seed": seed}
+        words: Dict[str, Option] = {"format": "json", "contents": True, "grid": tuple(size + [1] * (3 - len(size)))}
+        words.update({"seed": seed} if replay is None else {"replay": replay})
+        if not {"inputs", "case"} & set(options):
+            words["inputs"] = "given"
         given: Dict[str, List[Any]] = {"buffer": [], "image": []}
         for number, (name, view) in enumerate(views.items()):
             path = Path(folder) / f"{number}.bin"
-            path.write_bytes(formats[name].unpack(view) if name in formats else view)
+            path.write_bytes(view)
             if name in formats:
-                given["image"].append(f"{name}={'x'.join(str(axis) for axis in (images or {})[name].size)},file={path}")
+                axes = "x".join(str(axis) for axis in (images or {})[name].size)
+                given["image"].append(f"{name}={axes},format={formats[name].name},file={path}")
             else:
                 given["buffer"].append(f"{name}={path}")
         words.update(given)
@@ -425,6 +440,8 @@ def run_shader(
             ran = _execute("race", [file], {**words, **options})
         except ProgramError as error:
             raise type(error)(_as_arguments(str(error), folder), error.code) from None
+        is_text = file.suffix not in (".spv", ".spvasm") and file.exists()
+        source = file.read_text(encoding="utf-8", errors="replace") if is_text else None
     ran.stdout, ran.stderr = _as_arguments(ran.stdout, folder), _as_arguments(ran.stderr, folder)
     answers = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
     if len(answers) != 1:
@@ -438,7 +455,7 @@ def run_shader(
         why = rejected["error"] if rejected else raw.get("why") or ""
         if rejected and rejected["line"] > 1:
             why = f"line {rejected['line']}: {why}"
-        hints = ["expected a kernel that ends, a smaller grid, or more `time`"] if verdict == "undecided" else []
+        hints = ["expected a kernel that ends, a smaller grid, or a higher `time` or `steps`"] if verdict == "undecided" else []
         reason = "; ".join([why, *needs, *hints]).strip("; ") or ran.stderr.strip()
         is_input = ran.returncode == 2 or verdict == "needs-inputs"
         raise (InputError if is_input else ProgramError)(f"{raw['file']}: {verdict}: {reason}", ran.returncode)
@@ -458,9 +475,7 @@ def run_shader(
             # Nothing is known about a buffer that the entry point does not use, except that it does not change.
             final[name] = _same_type(given_arrays[name], view, view.tobytes())
             continue
-        if name in formats:
-            formats[name].check(what, left.get("scalar"))
-        else:
+        if name not in formats:
             _check_elements(what, view, left.get("scalar"))
         other = bound.setdefault((left["set"], left["binding"]), name)
         if other != name:
@@ -475,7 +490,9 @@ def run_shader(
                 index, walk, other = differing
                 difference = f"{what}, element {index}: {other} on {device}; expected {walk}, which the walk computes"
     arrays = [{name: final[name] for name in views if (name in formats) == is_image} for is_image in (False, True)]
-    return ShaderResult(verdict, *arrays, findings, raw.get("order_dependent"), difference, seed, raw)
+    found_in = ((raw["coverage"].get("schedules") or {}).get("finding")) if findings else None
+    token = replay or (None if found_in is None else f"{seed}:{found_in}")
+    return ShaderResult(verdict, *arrays, findings, raw.get("order_dependent"), difference, seed, token, source, raw)
 
 
 def _as_arguments(text: str, folder: str) -> str:
@@ -530,7 +547,6 @@ class _Format:
     name: str
     code: str
     components: int
-    is_normalized: bool
 
     @staticmethod
     def named(what: str, name: Any) -> "_Format":
@@ -542,7 +558,7 @@ class _Format:
         if match is None or kind is None or match[2] not in widths[: len(code[kind])]:
             raise ValueError(f"{what}: expected a format such as 'rgba8unorm' or 'r32f', got {name!r}")
         short = {"float": "f", "sint": "i", "uint": "ui", "unorm": ""}.get(kind, kind)
-        return _Format(match[1] + match[2] + short, code[kind][widths.index(match[2])], len(match[1]), short in ("", "snorm"))
+        return _Format(match[1] + match[2] + short, code[kind][widths.index(match[2])], len(match[1]))
 
     def view(self, what: str, image: Image) -> memoryview:
         """Returns the memory of an image; raises `ValueError` or `TypeError` if it is not one of this format and size."""
@@ -556,22 +572,6 @@ class _Format:
         scalar = f"{'f' if self.code in 'ef' else 'u' if self.code.isupper() else 'i'}{8 * struct.calcsize(self.code)}"
         _check_elements(what, view, scalar, self.name)
         return view
-
-    def check(self, what: str, declared: Optional[str]) -> None:
-        """Raises `TypeError` if a shader declares another format."""
-        if declared is not None and declared != self.name:
-            raise TypeError(f"{what}: expected the format {declared}, as in the shader, got {self.name}")
-
-    def unpack(self, view: memoryview) -> bytes:
-        """Returns four 32-bit components for each texel."""
-        is_float = self.is_normalized or self.code in "ef"
-        limit = (1 << 8 * struct.calcsize(self.code) - (self.code in "bh")) - 1
-        missing = [0, 0, 1][self.components - 1 :] if self.components < 4 else []
-        texels = []
-        for texel in struct.iter_unpack(f"={self.components}{self.code}", view.cast("B")):
-            texel = [max(one / limit, -1.0) if self.is_normalized else one for one in texel]
-            texels.append(struct.pack("=4f" if is_float else "=4i" if self.code in "bhi" else "=4I", *texel, *missing))
-        return b"".join(texels)
 
 
 def _view(what: str, value: Any, unit: int = 4) -> memoryview:

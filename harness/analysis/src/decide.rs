@@ -295,6 +295,7 @@ impl DecidedChoices<'_> {
         if let Some(shown) = shown_by.and_then(|index| others.get(index)) {
             options = shown.options.clone();
             (report.grid, report.local_size) = (shown.report.grid, shown.report.local_size);
+            report.finding_schedule = shown.report.finding_schedule;
             report.workgroups.clone_from(&shown.report.workgroups);
         } else if let Some(shown) =
             open_shown_by.filter(|_| certain.is_empty()).and_then(|index| others.get(index))
@@ -595,6 +596,8 @@ fn decide_by_walk_and_model(
         {
             return walk_result;
         }
+        // The model has no schedules.
+        _ if options.replay.is_some() => return walk_result,
         // Inputs that do not fit the kernel are an error for the model too.
         Err(Refusal { what: Problem::Input(_), .. }) => return walk_result,
         _ => {}
@@ -642,6 +645,7 @@ fn decide_by_walk_and_model(
         (verdict, findings, None, false);
     report.limits.clear();
     report.exceeded.clear();
+    report.finding_schedule = None;
     report.model = Some(DecidingModel {
         name: model.name().to_owned(),
         invocations: lifted.invocations.len(),

@@ -33,5 +33,5 @@ pub use entry_options::{
 pub use minimize::minimize_race;
 pub use prove::SmtSolver;
 pub use race::{AnalysisRequest, EntryAnswer, ProofMode, RacePhase, SaveInputs, analyze, analyze_module};
-pub use records::{needed_record, needed_sentence, race_line, refused_line};
+pub use records::{finding_place, needed_record, needed_sentence, race_line, refused_line};
 pub use unused_inputs::{resolve_names, unused_inputs};

@@ -112,6 +112,7 @@ fn race_coverage(report: &GridReport) -> RaceCoverage {
         schedules: Some(CoveredSchedules {
             every: reason.is_none(),
             explored: report.schedules,
+            finding: report.finding_schedule,
             steps: report.steps,
             reason,
             model: model.map(|model| model.name.clone()),
@@ -195,20 +196,22 @@ pub(crate) fn group_by_cause(findings: &mut Vec<FindingRecord>, placed: &mut Vec
     }));
 }
 
+/// Converts a position to its published record.
+pub fn finding_place(file: &str, module: &SpirvModule, spot: &GridSpot) -> FindingPlace {
+    let (source, line) = source_location(file, module, spot.line, spot.place);
+    FindingPlace {
+        file: Some(source),
+        line,
+        instruction: line.is_none().then(|| module.describe_instruction(spot.place)).flatten(),
+        invocation: Some(spot.invocation.to_string()),
+        workgroup: Some(spot.invocation.workgroup),
+        access: spot.writes.map(|writes| if writes { "write" } else { "read" }.to_owned()),
+    }
+}
+
 /// Converts a finding to its published record.
 pub(crate) fn finding_record(file: &str, module: &SpirvModule, finding: &GridFinding) -> FindingRecord {
-    let finding_place = |spot: &GridSpot| {
-        let (source, line) = source_location(file, module, spot.line, spot.place);
-        FindingPlace {
-            file: Some(source),
-            line,
-            instruction: line.is_none().then(|| module.describe_instruction(spot.place)).flatten(),
-            invocation: Some(spot.invocation.to_string()),
-            workgroup: Some(spot.invocation.workgroup),
-            access: spot.writes.map(|writes| if writes { "write" } else { "read" }.to_owned()),
-        }
-    };
-    let places = finding.at.iter().map(finding_place).collect();
+    let places = finding.at.iter().map(|spot| finding_place(file, module, spot)).collect();
     FindingRecord {
         cause: Some(finding.cause.name().to_owned()),
         element: Some(finding.element.clone()).filter(|element| !element.is_empty()),

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rspirv::spirv::{Op, StorageClass};
+use arithmetic::{TexelFormat, TexelKind};
+use rspirv::spirv::{ImageFormat, Op, StorageClass};
 use spirv_reader::annotations::FormulaTerm;
 use spirv_reader::{Specialized, SpirvModule, SpirvType};
+use walk::entry_accesses;
 
 use crate::choose::block_size;
 use entry_point::assumed::{BlockScalar, block_scalars};
@@ -24,17 +26,21 @@ const COMBINED_SAMPLER: &str = "an image with a sampler";
 /// A case file may give everything that a program binds, and compilers remove unused resources.
 ///
 /// # Errors
-/// Fails if a command line input matches nothing, or if an input has the wrong kind.
+/// Fails if a command line input matches nothing, if an input has the wrong kind, or if one is missing that has to be given.
 pub fn unused_inputs(module: &SpirvModule, options: &AnalysisOptions) -> Result<Vec<String>, Refusal> {
     let spare = options.case_inputs.as_deref().map(|case| absent_inputs(module, case)).unwrap_or_default();
     let mut messages = absent_inputs(module, options);
     messages.retain(|what| !spare.contains(what));
     messages.extend(mismatched_inputs(module, options));
+    messages.extend(mismatched_images(module, options));
     messages.extend(absent_addresses(module, options)?);
     messages.extend(mismatched_push(module, options)?);
-    match messages.is_empty() {
-        true => Ok(spare),
-        false => Err(Problem::Input(format!("unusable input: {}", messages.join("; "))).into()),
+    if !messages.is_empty() {
+        return Err(unusable(messages.join("; ")).into());
+    }
+    match missing_inputs(module, options)?[..] {
+        [] => Ok(spare),
+        ref missing => Err(Problem::Input(format!("missing input: {}", missing.join("; "))).into()),
     }
 }
 
@@ -230,15 +236,106 @@ fn parse_scalar(scalar: &BlockScalar, text: &str) -> Result<Vec<u8>, Problem> {
     scalar.parse(text).ok_or_else(|| unusable(what()))
 }
 
+/// Returns the size of the largest block of push constants.
+fn push_size(module: &SpirvModule, options: &AnalysisOptions) -> Result<Option<u64>, Problem> {
+    let specialized = Specialized::new(module, &options.specialization, &HashMap::new(), None)?;
+    let blocks = module.variables.values().filter(|variable| variable.class == StorageClass::PushConstant);
+    let sizes = blocks.map(|block| specialized.size_of(block.ty)).collect::<Result<Vec<_>, _>>()?;
+    Ok(sizes.into_iter().max())
+}
+
+/// Returns the resources and push constants that the entry point uses and that are not given, if all have to be.
+fn missing_inputs(module: &SpirvModule, options: &AnalysisOptions) -> Result<Vec<String>, Problem> {
+    let entry = module.find_entry(options.entry.as_deref()).ok().filter(|_| options.needs_all_inputs);
+    let Some(used) = entry.and_then(|entry| entry_accesses(module, &entry.name)) else {
+        return Ok(Vec::new());
+    };
+    let bindings = declared_bindings(module);
+    let is_given = |at: &SetBinding| {
+        options.buffers.contains_key(at)
+            || options.images.contains_key(at)
+            || options.aliases.contains_key(at)
+            || !options.given_elements(*at).is_empty()
+    };
+    let mut missing = Vec::new();
+    for at in used.resources.keys().filter(|at| !is_given(at)) {
+        let kinds = bindings.get(at).into_iter().flatten();
+        let Some(what) = kinds.copied().find(|kind| [BUFFER, IMAGE, COMBINED_SAMPLER].contains(kind)) else {
+            continue;
+        };
+        let ids = module.variables_at(*at);
+        let names = ids.iter().filter_map(|id| Some((*id, module.variables.get(id)?.ty)));
+        let names: Vec<String> =
+            names.map(|(id, ty)| format!("`{}`", module.variable_name(id, ty))).take(1).collect();
+        let (set, binding) = at;
+        missing.push(format!("{} at set {set}, binding {binding}; expected {what}", names.concat()));
+    }
+    let is_pushed = !options.push.is_empty() || !options.addresses.is_empty();
+    if let (true, false, Some(size)) = (used.has_push_constants, is_pushed, push_size(module, options)?) {
+        missing.push(format!("push constants; expected {size} bytes"));
+    }
+    Ok(missing)
+}
+
+/// Returns the images whose format or size is not that of the declaration.
+fn mismatched_images(module: &SpirvModule, options: &AnalysisOptions) -> Vec<String> {
+    let mut messages = Vec::new();
+    for (at, image) in &options.images {
+        for id in module.variables_at(*at) {
+            let mut ty = module.variables.get(&id).map_or(0, |variable| variable.ty);
+            let mut operands = module.handle_operands.get(&ty);
+            // The operand of a combined image sampler is the image.
+            if let (Some(SpirvType::Handle(Op::TypeSampledImage)), Some([inner, ..])) =
+                (module.types.get(&ty), operands.map(Vec::as_slice))
+            {
+                ty = *inner;
+                operands = module.handle_operands.get(&ty);
+            }
+            let Some([of, dimension, _, arrayed, _, _, declared, ..]) = operands.map(Vec::as_slice) else {
+                continue;
+            };
+            let name = module.display_name(id);
+            let (set, binding) = at;
+            let dimensions = if *dimension == 0 { 1 } else { 2 };
+            let is_flat = matches!(dimension, 0 | 1) && *arrayed == 0;
+            if is_flat && options.needs_all_inputs && image.size[dimensions..].iter().any(|size| *size != 1) {
+                messages.push(format!(
+                    "an image of {:?} texels for `{name}` at set {set}, binding {binding}; expected {dimensions} dimensions, as in the shader",
+                    image.size
+                ));
+            }
+            let Some(given) = image.format else { continue };
+            let format_name = |number: u32| {
+                ImageFormat::from_u32(number).map(|of| format!("{of:?}").to_lowercase()).unwrap_or_default()
+            };
+            let (kind, expected_kind) = match module.types.get(of) {
+                Some(SpirvType::Integer { signed: true, .. }) => (TexelKind::Signed, "signed integers"),
+                Some(SpirvType::Integer { .. }) => (TexelKind::Unsigned, "unsigned integers"),
+                _ => (TexelKind::Float, "floats"),
+            };
+            let expected = match declared {
+                0 if TexelFormat::from_spirv_format(given).is_none_or(|given| given.kind() == kind) => {
+                    continue;
+                }
+                0 => format!("one of {expected_kind}"),
+                declared if *declared == given => continue,
+                declared => format_name(*declared),
+            };
+            let given = format_name(given);
+            messages.push(format!(
+                "the format {given} for `{name}` at set {set}, binding {binding}; expected {expected}, as in the shader"
+            ));
+        }
+    }
+    messages
+}
+
 /// Returns the push constants beyond the block, without those of a case file, or too few for it.
 fn mismatched_push(module: &SpirvModule, options: &AnalysisOptions) -> Result<Option<String>, Problem> {
     let of_case = options.case_inputs.as_ref().map(|case| &case.push);
     let is_given = |offset: &&u64| !of_case.is_some_and(|case| case.contains_key(offset));
     let Some(last) = options.push.keys().rev().find(is_given) else { return Ok(None) };
-    let specialized = Specialized::new(module, &options.specialization, &HashMap::new(), None)?;
-    let blocks = module.variables.values().filter(|variable| variable.class == StorageClass::PushConstant);
-    let sizes = blocks.map(|block| specialized.size_of(block.ty)).collect::<Result<Vec<_>, _>>()?;
-    let size = sizes.into_iter().max();
+    let size = push_size(module, options)?;
     let is_wrong = |size: &u64| last >= size || options.needs_whole_push && last + 1 < *size;
     let message =
         |size| format!("push constants up to byte {last}; expected {size} bytes, those of their block");

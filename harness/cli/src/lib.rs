@@ -85,7 +85,7 @@ pub use library::race::{RaceAnswer, RaceDetector};
 pub use library::results::{RunResults, read_results};
 pub use library::shader::{CompileOptions, ShaderModule};
 pub use library::shader_test::{
-    PixelFormat, ShaderTest, ShaderTestError, ShaderTestRun, SmallestFailure, TestDevice,
+    DispatchAccess, PixelFormat, ShaderTest, ShaderTestError, ShaderTestRun, SmallestFailure, TestDevice,
 };
 pub use library::simulation::{SimulatedGpu, judge_counts};
 pub use library::test::LitmusTest;

@@ -104,6 +104,9 @@ pub enum Problem {
     /// The deadline has passed; see `AnalysisOptions::deadline`.
     #[error("the time limit was reached")]
     OutOfTime,
+    /// A limit was reached in a loop that may be endless.
+    #[error("{limit} in this loop, after {iterations} iterations; if it ends, raise the limit with {}", .limit.option())]
+    LongLoop { limit: WalkLimit, iterations: u32 },
     /// Fewer schedules than requested were explored (`AnalysisOptions::schedules`): the time or step
     /// limit was reached.
     #[error(
@@ -128,6 +131,25 @@ pub enum Problem {
     },
 }
 
+/// A limit of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WalkLimit {
+    #[error("the time limit was reached")]
+    Time,
+    #[error("the limit of {0} steps was reached")]
+    Steps(u64),
+}
+
+impl WalkLimit {
+    /// Returns the option that raises the limit.
+    pub fn option(self) -> &'static str {
+        match self {
+            WalkLimit::Time => "--time",
+            WalkLimit::Steps(_) => "--steps",
+        }
+    }
+}
+
 impl Problem {
     /// Returns true for a limit of time or size, which implies no defect of the module.
     pub fn is_limit(&self) -> bool {
@@ -136,7 +158,8 @@ impl Problem {
 
     /// Returns true if only time or steps were insufficient to complete the analysis.
     pub fn is_exhausted(&self) -> bool {
-        matches!(self, Problem::Exhausted { .. } | Problem::OutOfTime | Problem::TooFewSchedules { .. })
+        use Problem::{Exhausted, LongLoop, OutOfTime, TooFewSchedules};
+        matches!(self, Exhausted { .. } | OutOfTime | LongLoop { .. } | TooFewSchedules { .. })
     }
 
     pub fn located_at(self, place: SourcePosition) -> Refusal {

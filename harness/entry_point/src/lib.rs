@@ -25,9 +25,11 @@ mod sampler;
 pub mod update;
 
 pub use error::{
-    Problem, Refusal, malformed, read_module, source_location, unknown_instruction, unsupported,
+    Problem, Refusal, WalkLimit, malformed, read_module, source_location, unknown_instruction, unsupported,
 };
 pub use finding::{FindingCause, FindingKind, InvocationId, LiftFinding, Spot, undefined_result};
 pub use non_observable::non_observable_ids;
-pub use options::{AnalysisOptions, DEFAULT_UNROLL, DeadlinePredicate, StopFunction};
+pub use options::{
+    AnalysisOptions, DEFAULT_UNROLL, DeadlinePredicate, ScheduleToken, ScheduleTokenError, StopFunction,
+};
 pub use robustness::{BufferRobustness, Robustness};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::contents::{AddressInput, ImageInput, RayResults};
@@ -103,12 +104,18 @@ pub struct AnalysisOptions {
     pub keep_final: bool,
     /// True if push constants fill their block, or are all absent.
     pub needs_whole_push: bool,
+    /// True if every buffer, image and push constant that the entry point uses has to be given.
+    pub needs_all_inputs: bool,
     /// True to leave floats open that Vulkan does not fix; else they have the value that is rounded to the nearest.
     pub has_exact_floats: bool,
     /// Number of schedules to explore even after a finding. Default: a few, until something is found.
     pub schedules: Option<u64>,
     /// Seed of the random schedules.
     pub seed: u64,
+    /// The only schedule to explore. Default: all.
+    pub replay: Option<ScheduleToken>,
+    /// Upper bound on the steps of all schedules. Default: that of the walk.
+    pub max_steps: Option<u64>,
     /// The invocations to lift, as if no others existed. Default: all.
     pub only_invocations: Vec<InvocationId>,
     /// When to give up with [`Problem::OutOfTime`](crate::Problem::OutOfTime). Default: never.
@@ -133,6 +140,36 @@ impl AnalysisOptions {
     /// Returns the bound on the iterations of loops that depend on read values.
     pub fn max_open_iterations(&self) -> u32 {
         self.max_open_iterations.unwrap_or(DEFAULT_UNROLL)
+    }
+}
+
+/// A schedule of a walk, as `SEED:NUMBER`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScheduleToken {
+    pub seed: u64,
+    /// The number of the schedule from 0.
+    pub schedule: u64,
+}
+
+impl fmt::Display for ScheduleToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.seed, self.schedule)
+    }
+}
+
+/// An error of a text that names no schedule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` names no schedule; expected a token of a failure, such as `0:14`")]
+pub struct ScheduleTokenError(String);
+
+impl FromStr for ScheduleToken {
+    type Err = ScheduleTokenError;
+
+    fn from_str(text: &str) -> Result<ScheduleToken, ScheduleTokenError> {
+        let numbers = text.split_once(':').and_then(|(seed, schedule)| {
+            Some(ScheduleToken { seed: seed.parse().ok()?, schedule: schedule.parse().ok()? })
+        });
+        numbers.ok_or_else(|| ScheduleTokenError(text.to_owned()))
     }
 }
 

@@ -5,6 +5,7 @@ use litmus::{Access, Scope, StorageClass};
 use rspirv::spirv::{Op, StorageClass as GlobalClass};
 use spirv_reader::{MemoryOperands, ShaderLanguage, SpirvType};
 
+use super::access_recorder::RecordedAccess;
 use super::race_check::{
     AccessOrder, AccessRecord, AccessSite, DefinedCollisions, InvocationNumbering, MemoryAccessKind,
     RaceCheck, SelfVisibleWrites,
@@ -592,14 +593,17 @@ impl Interpreter<'_> {
         if let Some(polled) = &mut self.spin_reads {
             polled.push((access_kind.is_atomic, pointer.object, pointer.offset));
         }
+        let me = &ctx.workgroup.invocations[ctx.index];
+        let (instruction, identity) = (self.current_site(me), me.identity);
         if let Some(accessed) = self.accessed.as_mut().filter(|_| pointer.object & WORKGROUP_TAG == 0) {
-            accessed.record(pointer.object, pointer.offset, bytes, (reads, access_kind.writes));
+            let (object, start, writes) = (pointer.object, pointer.offset, access_kind.writes);
+            let (site, invocation) = (instruction, identity);
+            accessed.record(RecordedAccess { object, start, bytes, reads, writes, site, invocation });
             accessed.address_taint |= pointer.taint & INPUT_MASK;
         }
         if self.is_probing() {
             return false;
         }
-        let instruction = self.current_site(&ctx.workgroup.invocations[ctx.index]);
         let place = self.location_key(ctx, pointer.object);
         let WorkgroupState { invocations, objects, barrier_epochs, .. } = &mut *ctx.workgroup;
         let me = &invocations[ctx.index];

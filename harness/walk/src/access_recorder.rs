@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use entry_point::InvocationId;
 use rustc_hash::FxHashMap;
 
 use super::value::Taint;
@@ -39,18 +40,47 @@ pub(super) struct AccessRecorder {
     objects: FxHashMap<u32, (RangeSet, RangeSet)>,
     /// The inputs that decided an address.
     pub address_taint: Taint,
+    /// An object and a byte of it whose first read and write are kept.
+    watched: Option<(u32, u64)>,
+    pub found: Vec<RecordedAccess>,
+}
+
+/// An access to an object.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RecordedAccess {
+    pub object: u32,
+    /// The first byte.
+    pub start: u64,
+    pub bytes: u32,
+    pub reads: bool,
+    pub writes: bool,
+    /// The number of the instruction.
+    pub site: u32,
+    pub invocation: InvocationId,
 }
 
 impl AccessRecorder {
+    /// Creates a recorder that keeps the first read and write of a byte of an object.
+    pub fn watching(watched: Option<(u32, u64)>) -> AccessRecorder {
+        AccessRecorder { watched, ..AccessRecorder::default() }
+    }
+
     /// Records an access to an object outside of workgroup memory.
-    pub fn record(&mut self, object: u32, start: u64, bytes: u32, kind: (bool, bool)) {
-        let (reads, writes) = self.objects.entry(object).or_default();
+    pub fn record(&mut self, access: RecordedAccess) {
+        let RecordedAccess { object, start, bytes, reads, writes, .. } = access;
+        let (read_ranges, written_ranges) = self.objects.entry(object).or_default();
         let end = start.saturating_add(u64::from(bytes));
-        if kind.0 {
-            reads.insert(start, end);
+        if self.watched.is_some_and(|(watched, byte)| watched == object && (start..end).contains(&byte)) {
+            let is_new = |of: fn(&RecordedAccess) -> bool| of(&access) && !self.found.iter().any(of);
+            if is_new(|access| access.reads) || is_new(|access| access.writes) {
+                self.found.push(access);
+            }
         }
-        if kind.1 {
-            writes.insert(start, end);
+        if reads {
+            read_ranges.insert(start, end);
+        }
+        if writes {
+            written_ranges.insert(start, end);
         }
     }
 

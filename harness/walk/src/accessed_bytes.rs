@@ -7,7 +7,8 @@ use litmus::StorageClass;
 use rspirv::spirv::{Op, StorageClass as GlobalClass};
 use spirv_reader::{GlobalVariable, SpirvInstruction, SpirvModule, SpirvType};
 
-use super::access_recorder::{AccessRecorder, ByteRange};
+use super::access_recorder::{AccessRecorder, ByteRange, RecordedAccess};
+use super::report::GridSpot;
 use super::state::Interpreter;
 use super::trial::walk_prepared;
 use super::value::{ConcreteValue, input_taint};
@@ -150,6 +151,48 @@ fn is_read_only(module: &SpirvModule, id: u32, variable: &GlobalVariable) -> boo
             if !members.is_empty() && (0..members.len() as u32).all(is_fixed))
 }
 
+/// Gives read-only objects a class: accesses to them skip the race check, which records. They can take part in it.
+fn record_read_only(machine: &mut Interpreter<'_>) {
+    for object in &mut machine.objects {
+        let class = if object.texels.is_some() { StorageClass::Image } else { StorageClass::Buffer };
+        object.class.get_or_insert(class);
+    }
+}
+
+/// Walks a kernel once, with at most `most` steps, and returns its first read and write of a byte of a resource.
+///
+/// # Errors
+/// See [`super::analyze_grid`]; limits are not errors.
+pub fn accesses_of_byte(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    at: (u32, u32),
+    byte: u64,
+    most: u64,
+) -> Result<Vec<GridSpot>, Refusal> {
+    let prepare = |machine: &mut Interpreter<'_>| {
+        record_read_only(machine);
+        let mut variables = machine.program.variables.iter();
+        let watched = variables.find_map(|(variable, slot)| match machine.globals.get(*slot)? {
+            ConcreteValue::Pointer(pointer) if module.descriptor_of(*variable) == Some(at) => {
+                Some((pointer.object, byte))
+            }
+            _ => None,
+        });
+        machine.accessed = Some(AccessRecorder::watching(watched));
+    };
+    walk_prepared(module, options, most, prepare, |machine, _| {
+        let found = machine.accessed.iter().flat_map(|recorder| &recorder.found);
+        let spots = |access: &RecordedAccess| {
+            let (line, place) = machine.program.source_place(access.site);
+            let spot = |writes| GridSpot { line, place, invocation: access.invocation, writes: Some(writes) };
+            let reads = access.reads.then(|| spot(false));
+            reads.into_iter().chain(access.writes.then(|| spot(true)))
+        };
+        found.flat_map(|access| spots(access).collect::<Vec<_>>()).collect()
+    })
+}
+
 /// Walks a kernel once, with at most `most` steps, and returns the bytes that it accesses.
 ///
 /// Another schedule may access other bytes unless [`AccessedBytes::is_fixed`]. Filtered samples are left out.
@@ -167,10 +210,8 @@ pub fn accessed_bytes(
         let total: usize = machine.objects.iter().map(|object| object.bytes.len()).sum();
         is_tracked.set(total <= MAX_TAINTED_BYTES);
         let program = machine.program;
+        record_read_only(machine);
         for (number, object) in machine.objects.iter_mut().enumerate() {
-            // Accesses to read-only objects skip the race check, which records. They can take part in it: nothing writes.
-            let class = if object.texels.is_some() { StorageClass::Image } else { StorageClass::Buffer };
-            object.class.get_or_insert(class);
             let is_resource =
                 object.variable == 0 || program.module.decorations_of(object.variable).binding.is_some();
             if is_tracked.get() && is_resource {

@@ -33,7 +33,8 @@ const MAX_FINDINGS: usize = 32;
 /// # Errors
 /// Returns the position of what is malformed or unsupported, unless a defect was found before it.
 pub fn analyze_grid(module: &SpirvModule, options: &AnalysisOptions) -> Result<GridReport, Refusal> {
-    explore_schedules(module, options, MAX_STEPS, DEFAULT_SCHEDULES, &|_| false)
+    let most = options.max_steps.unwrap_or(MAX_STEPS);
+    explore_schedules(module, options, most, DEFAULT_SCHEDULES, &|_| false)
 }
 
 /// Like [`analyze_grid`], with many schedules where they are cheap.
@@ -46,7 +47,8 @@ pub fn analyze_grid_thoroughly(
     module: &SpirvModule,
     options: &AnalysisOptions,
 ) -> Result<GridReport, Refusal> {
-    explore_schedules(module, options, MAX_STEPS, MAX_CHEAP_SCHEDULES, &|_| false)
+    let most = options.max_steps.unwrap_or(MAX_STEPS);
+    explore_schedules(module, options, most, MAX_CHEAP_SCHEDULES, &|_| false)
 }
 
 /// Like [`analyze_grid_thoroughly`], with at most `most` steps, until a finding satisfies `is_decisive`.
@@ -91,10 +93,13 @@ fn explore_schedules(
             reached: first.blocks_entered(1),
             first_contents: None,
         };
-        for order in 0..options.schedules.unwrap_or(orders).max(1) {
-            if exploration.run_schedule(order, most).is_break()
-                || exploration.report.findings.iter().any(is_decisive)
-            {
+        let all = 0..options.schedules.unwrap_or(orders).max(1);
+        for order in options.replay.map_or(all, |only| only.schedule..only.schedule.saturating_add(1)) {
+            let is_last = exploration.run_schedule(order, most).is_break();
+            if !exploration.report.findings.is_empty() {
+                exploration.report.finding_schedule.get_or_insert(order);
+            }
+            if is_last || exploration.report.findings.iter().any(is_decisive) {
                 break;
             }
         }
@@ -131,14 +136,15 @@ impl Exploration<'_, '_> {
         }
         let mut machine = self.first.clone();
         machine.rotation = order as u32 + 1;
-        let plan = SchedulePolicy::for_schedule(order, self.options.seed);
+        let seed = self.options.replay.map_or(self.options.seed, |only| only.seed);
+        let plan = SchedulePolicy::for_schedule(order, seed);
         let budget = self.first.setup.step_budget(order, most).saturating_sub(self.report.steps);
         let result = machine.run_schedule(plan, budget);
         self.add_schedule(&mut machine);
         match result {
-            Ok(()) => self.add_contents(order, &machine),
+            Ok(()) => self.add_contents(&machine),
             Err(refusal) => {
-                if order > 0 && refusal.what.is_limit() {
+                if self.report.schedules > 1 && refusal.what.is_limit() {
                     // The schedule hit a limit and counts as not tried.
                     self.report.schedules -= 1;
                 } else {
@@ -183,9 +189,9 @@ impl Exploration<'_, '_> {
     }
 
     /// Adds the final contents of a schedule: checks the claim on them, and compares them with those of the first.
-    fn add_contents(&mut self, order: u64, machine: &Interpreter<'_>) {
+    fn add_contents(&mut self, machine: &Interpreter<'_>) {
         // The contents stem from one schedule: a mixture of several shows no execution.
-        if self.options.keep_final && order == 0 {
+        if self.options.keep_final && self.report.schedules == 1 {
             self.report.final_buffers = machine.final_buffers();
         }
         // Nothing is claimed of contents that are not final, as an invocation has not ended.
@@ -207,7 +213,7 @@ impl Exploration<'_, '_> {
                 None => {}
             }
         }
-        if order < COMPARED_SCHEDULES && self.copied <= MAX_COMPARED {
+        if self.report.schedules <= COMPARED_SCHEDULES && self.copied <= MAX_COMPARED {
             let current_buffers = machine.final_buffers();
             match &self.first_contents {
                 Some(first) if self.report.order_dependent_element.is_none() => {
@@ -251,8 +257,8 @@ impl Exploration<'_, '_> {
 
 /// Returns the refusal of a walk that found nothing in fewer schedules or workgroups than requested: no pass.
 fn missed_part(options: &AnalysisOptions, report: &GridReport) -> Option<Refusal> {
-    let requested =
-        options.schedules.filter(|asked| report.is_schedule_dependent && report.schedules < *asked);
+    let is_missed = |asked: &u64| report.is_schedule_dependent && report.schedules < *asked;
+    let requested = options.schedules.filter(|asked| options.replay.is_none() && is_missed(asked));
     let missed = match requested {
         Some(asked) => Problem::TooFewSchedules { tried: report.schedules, asked },
         None if options.is_sampled => {

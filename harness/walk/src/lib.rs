@@ -59,7 +59,8 @@ pub mod vector_clock;
 mod workgroup_start;
 
 pub use accessed_bytes::{
-    AccessedBytes, EntryAccesses, MAX_TAINTED_BYTES, ResourceAccess, accessed_bytes, entry_accesses,
+    AccessedBytes, EntryAccesses, MAX_TAINTED_BYTES, ResourceAccess, accessed_bytes, accesses_of_byte,
+    entry_accesses,
 };
 pub use explore::{DEFAULT_SCHEDULES, analyze_grid, analyze_grid_thoroughly, analyze_until};
 pub use report::{

@@ -221,6 +221,8 @@ pub struct GridReport {
     pub has_partial_subgroups: bool,
     /// Number of schedules tried.
     pub schedules: u64,
+    /// Number of the first schedule with a finding.
+    pub finding_schedule: Option<u64>,
     /// Steps executed by all invocations.
     pub steps: u64,
     /// Bytes of memory with a recorded access, in the schedule with the largest shadow memory.

@@ -17,7 +17,7 @@ use spirv_reader::{BarrierPart, SpirvOperation};
 
 use super::sync::{self, is_whole_barrier};
 use entry_point::order::{scope_from_number, semantics_from_number};
-use entry_point::{DeadlinePredicate, FindingCause, Problem, Refusal, malformed, unsupported};
+use entry_point::{DeadlinePredicate, FindingCause, Problem, Refusal, WalkLimit, malformed, unsupported};
 
 use super::deadlock::SpinningInvocation;
 use super::program::{DecodedInstruction, DecodedProgram};
@@ -36,6 +36,8 @@ const STEPS_PER_INVOCATION: u64 = 1 << 13;
 const QUANTUM: u64 = 20_000;
 /// Steps between two checks of the deadline: a clock is slow beside an invocation of few steps.
 const STEPS_PER_CHECK: u64 = 1 << 13;
+/// Iterations from which a loop counts as one that may be endless.
+const MANY_ITERATIONS: u32 = 1_000;
 /// Rounds without a change before the first deadlock check.
 const IDLE_ROUNDS: u32 = 3;
 /// Rounds without a change before lanes are forced past a lane whose loop does not repeat.
@@ -132,7 +134,7 @@ impl ScheduleRng {
 impl WalkSetup {
     /// Returns the steps of a schedule, and of those before it, of at most `most` for a kernel.
     pub(super) fn step_budget(&self, order: u64, most: u64) -> u64 {
-        if order > 0 || most < MAX_STEPS {
+        if order > 0 || most != MAX_STEPS {
             return most;
         }
         let invocations = u64::from(self.workgroup_count()) * u64::from(self.numbering().workgroup_size);
@@ -258,12 +260,13 @@ impl Interpreter<'_> {
             for index in order {
                 if self.steps > budget {
                     let bound = usize::try_from(budget).unwrap_or(usize::MAX);
-                    return Err(Problem::Exhausted { what: "steps", bound, remedy: "" }.into());
+                    let otherwise = Problem::Exhausted { what: "steps", bound, remedy: "" };
+                    return Err(self.limit_refusal(workgroup, WalkLimit::Steps(budget), otherwise));
                 }
                 if self.steps >= self.next_check {
                     self.next_check = self.steps + STEPS_PER_CHECK;
                     if self.setup.deadline.as_ref().is_some_and(DeadlinePredicate::has_passed) {
-                        return Err(Problem::OutOfTime.into());
+                        return Err(self.limit_refusal(workgroup, WalkLimit::Time, Problem::OutOfTime));
                     }
                 }
                 let number = workgroup.invocations[index].number;
@@ -298,6 +301,23 @@ impl Interpreter<'_> {
                 return Ok(());
             }
         }
+    }
+
+    /// Returns the refusal of a limit: at the loop of a workgroup with the most iterations, if it may be endless.
+    fn limit_refusal(&self, workgroup: &WorkgroupState, limit: WalkLimit, otherwise: Problem) -> Refusal {
+        let frames = workgroup.invocations.iter().flat_map(|invocation| &invocation.frames);
+        let loops = frames.flat_map(|frame| frame.loops.iter().map(|of| (frame.function, *of)));
+        let most = loops.max_by_key(|(_, (_, iterations))| *iterations);
+        let Some((function, (header, iterations))) = most.filter(|of| of.1.1 >= MANY_ITERATIONS) else {
+            return otherwise.into();
+        };
+        let function = &self.program.functions[function];
+        let first = function.labels.get(&header).copied().unwrap_or(0);
+        // The label may have no line.
+        let mut sites = (first..function.code.len()).map(|at| function.first_site + at as u32);
+        let site = sites.find(|site| self.program.source_place(*site).0 > 0);
+        let place = self.source_position(site.unwrap_or(function.first_site + first as u32));
+        Problem::LongLoop { limit, iterations }.located_at(place)
     }
 
     fn run_invocation(&mut self, ctx: &mut InvocationCtx<'_>, events: u64) -> Result<(), Refusal> {

@@ -217,6 +217,9 @@ pub struct CoveredSchedules {
     pub every: bool,
     /// Number of explored schedules.
     pub explored: u64,
+    /// Number, from 0, of the first explored schedule with a finding; null if none has one.
+    #[serde(default)]
+    pub finding: Option<u64>,
     /// Number of executed steps over all invocations and schedules.
     pub steps: u64,
     /// Why the explored schedules are not all; null if they are.

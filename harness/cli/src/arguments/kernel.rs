@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use analysis::InputMode;
+use arithmetic::TexelFormat;
 use campaign::contained_path::path_inside;
 use campaign::recorded_contents::unpack_contents;
 use campaign::shader::source::{Compilation, CompileCommands, parse_definitions};
@@ -14,6 +15,7 @@ use entry_point::inputs::RayResults;
 use entry_point::{AnalysisOptions, inputs};
 use spirv_reader::{HlslExecution, HlslMemory, HlslRules};
 use vk_litmus::{ShaderInputs, program};
+use walk::texels::unpack_texels;
 
 use crate::exit::Failure;
 
@@ -64,7 +66,8 @@ pub struct KernelArguments {
     /// Size and contents of an image [default contents: zeros].
     ///
     /// IMAGE is `WxH[xD][,mips=N][,fill=zeros|ones|iota|pairs|spaced|small|random|floats|wide-floats]`: width, height and depth or layers, number of mip levels,
-    /// and contents of the components; or `,file=FILE` with four 32-bit components per texel.
+    /// and contents of the components; or `,file=FILE` with four 32-bit components per texel, or
+    /// `,format=rgba8,file=FILE` with packed texels.
     #[arg(long, value_name = "SET.BINDING|NAME=IMAGE", value_parser = parse_pair, hide_short_help = true)]
     pub image: Vec<(String, String)>,
     /// Sampler filter and address mode [default: repeat]. Without this, sampled values are unknown.
@@ -84,7 +87,8 @@ pub struct KernelArguments {
     /// Values of inputs that no option supplies [default: auto].
     ///
     /// `auto` chooses values that reach the code and let invocations interact; `zeros`, and `run`, take zeros and one workgroup.
-    #[arg(long, value_name = "auto|zeros", hide_possible_values = true)]
+    /// `given` rejects a shader of which a buffer, an image or push constants are missing.
+    #[arg(long, value_name = "auto|zeros|given", hide_possible_values = true)]
     pub inputs: Option<InputWord>,
     /// A case file with all inputs of a shader.
     #[arg(long, value_name = "FILE.toml", hide_short_help = true)]
@@ -140,6 +144,8 @@ pub enum InputWord {
     Auto,
     /// Zeros, and one workgroup.
     Zeros,
+    /// None: each that the shader uses has to be given.
+    Given,
 }
 
 fn parse_grid(text: &str) -> Result<[u32; 3], String> {
@@ -281,7 +287,7 @@ impl KernelArguments {
     pub fn input_mode(&self) -> InputMode {
         match self.inputs {
             Some(InputWord::Zeros) => InputMode::Zeros,
-            Some(InputWord::Auto) | None => InputMode::Auto,
+            Some(InputWord::Auto | InputWord::Given) | None => InputMode::Auto,
         }
     }
 
@@ -489,7 +495,12 @@ impl KernelArguments {
                 invalid_value_failure("--image", value, "expected an image such as 64x64,fill=iota")
             })?;
             if let Some(file) = file {
-                image.texels = inputs::TexelInput::Bytes(parse_contents(file)?);
+                let bytes = parse_contents(file)?;
+                let format = image.format.and_then(TexelFormat::from_spirv_format);
+                image.texels = inputs::TexelInput::Bytes(match format {
+                    Some(format) => unpack_texels(format, &bytes),
+                    None => bytes,
+                });
             }
             match inputs::parse_binding(name) {
                 Some(binding) => _ = options.images.insert(binding, image),
@@ -506,6 +517,7 @@ impl KernelArguments {
                 None => _ = options.named_samplers.insert(name.clone(), sampler),
             }
         }
+        options.needs_all_inputs = self.inputs == Some(InputWord::Given);
         options.ray_queries = self.rays;
         if let Some(text) = &self.assert {
             let formula = spirv_reader::annotations::parse_formula(text);

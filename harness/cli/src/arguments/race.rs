@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use campaign::CommandOutcome;
 use clap::{Args, ValueEnum};
+use entry_point::ScheduleToken;
 
 use super::{KernelArguments, values};
 
@@ -37,6 +38,12 @@ pub struct Race {
     /// Seed of the schedules.
     #[arg(long, value_name = "N", default_value_t = 0, hide_short_help = true)]
     pub seed: u64,
+    /// Explore only one schedule, by the token of a failure.
+    #[arg(long, value_name = "SEED:NUMBER", conflicts_with_all = ["seed", "schedules"], hide_short_help = true)]
+    pub replay: Option<ScheduleToken>,
+    /// Limit of the steps of all schedules [default: 150000000, or more for large grids].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
+    pub steps: Option<u64>,
     /// Time limit for inputs, schedules and proof of an entry point, and separately for fixes.
     ///
     /// If the first schedule exceeds it, the result is undecided.

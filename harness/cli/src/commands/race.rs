@@ -13,6 +13,7 @@ use campaign::compilers::kernels::numbered_path;
 use campaign::parallel::process_in_order_on;
 use campaign::shader::device_contents::ContentsDevice;
 use campaign::shader::race::{FixDiffs, to_page};
+use entry_point::ScheduleToken;
 use results::wire::{RaceLine, RaceVerdict};
 use results::write::json::JsonLinesWriter;
 use results::write::junit::JunitAnswerWriter;
@@ -81,6 +82,12 @@ pub fn race(arguments: &Race, quiet: bool, verbose: bool) -> Result<Outcome, Fai
     }
     if let Some(schedules) = arguments.schedules {
         detector = detector.schedules(schedules);
+    }
+    if let Some(ScheduleToken { seed, schedule }) = arguments.replay {
+        detector = detector.replay(seed, schedule);
+    }
+    if let Some(steps) = arguments.steps {
+        detector = detector.max_steps(steps);
     }
     if arguments.lint {
         detector = detector.with_lints();

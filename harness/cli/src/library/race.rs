@@ -8,7 +8,7 @@ use campaign::shader::race::{RaceOptions, analyze_module};
 use campaign::shader::smt_solver::InstalledSolver;
 use campaign::shader::source::{compile_edited_text, read_editable_text};
 use entry_point::inputs::read_bound_module;
-use entry_point::{AnalysisOptions, FindingKind};
+use entry_point::{AnalysisOptions, FindingKind, ScheduleToken};
 use lint::LintRule;
 use model::Model;
 use repair::EditableSource;
@@ -47,7 +47,7 @@ use super::test::LitmusTest;
 /// }
 ///
 /// let shader = ShaderModule::load("../../ci/action/race.spvasm", &CompileOptions::new()).remove(0)?;
-/// let detector = RaceDetector::new()?.with_lints().with_tests().skip_proofs().with_trace(0);
+/// let detector = RaceDetector::new()?.replay(0, 0).max_steps(1 << 20).with_lints().with_tests().skip_proofs().with_trace(0);
 /// let answer = detector.find_races(&shader, &inputs).remove(0);
 /// assert!(answer.line.lints.is_empty() && answer.line.proof.is_none());
 /// assert!(answer.tests[0].as_ref().is_some_and(|test| test.to_text().starts_with("VULKAN")));
@@ -74,6 +74,8 @@ pub struct RaceDetector {
     ends: Option<Instant>,
     schedules: Option<u64>,
     seed: u64,
+    replay: Option<ScheduleToken>,
+    max_steps: Option<u64>,
     has_lints: bool,
     has_tests: bool,
     proofs: ProofMode,
@@ -105,6 +107,8 @@ impl RaceDetector {
             ends: None,
             schedules: None,
             seed: 0,
+            replay: None,
+            max_steps: None,
             has_lints: false,
             has_tests: false,
             proofs: ProofMode::Optional,
@@ -150,6 +154,20 @@ impl RaceDetector {
     #[must_use]
     pub fn seed(mut self, seed: u64) -> RaceDetector {
         self.seed = seed;
+        self
+    }
+
+    /// Explores only one schedule, by its seed and number: `line.coverage.schedules`.
+    #[must_use]
+    pub fn replay(mut self, seed: u64, schedule: u64) -> RaceDetector {
+        self.replay = Some(ScheduleToken { seed, schedule });
+        self
+    }
+
+    /// Sets the limit of the steps of all schedules [default: 150,000,000, or more for large grids].
+    #[must_use]
+    pub fn max_steps(mut self, steps: u64) -> RaceDetector {
+        self.max_steps = Some(steps);
         self
     }
 
@@ -288,6 +306,7 @@ impl RaceDetector {
     }
 
     fn options(&self, inputs: &ShaderInputs) -> AnalysisOptions {
-        AnalysisOptions { schedules: self.schedules, seed: self.seed, ..inputs.options.clone() }
+        let RaceDetector { schedules, seed, replay, max_steps, .. } = *self;
+        AnalysisOptions { schedules, seed, replay, max_steps, ..inputs.options.clone() }
     }
 }

@@ -7,35 +7,34 @@
 //! bytes if one writes. The accesses are those of one walk.
 
 mod device;
+mod error;
 mod memory;
 mod shrink;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::time::Duration;
 
-use analysis::{EntryOptions, entry_options, placed_refusal_text, race_line};
+use analysis::{EntryOptions, entry_options, finding_place, placed_refusal_text, race_line};
 use bytemuck::{NoUninit, Pod, bytes_of, cast_slice_mut};
 use campaign::shader::source::{Compilation, load_contents};
 use campaign::time_limit::stop_after;
 use entry_point::inputs::Sampler;
 use entry_point::inputs::{ImageInput, TexelInput};
-use entry_point::{AnalysisOptions, DeadlinePredicate, Refusal};
+use entry_point::{AnalysisOptions, DeadlinePredicate, Refusal, ScheduleToken};
 use model::{Budget, Model};
 use results::wire::{BufferContents, CoverageLimit, RaceLine};
-use results::write::race::format_race;
 use spirv_reader::SpirvModule;
 use walk::texels::unpack_texels;
-use walk::{GridReport, RaceVerdict, ResourceAccess, accessed_bytes};
+use walk::{GridReport, RaceVerdict, ResourceAccess, accessed_bytes, accesses_of_byte};
 
 use super::error::Error;
 use super::model::AxiomaticModel;
 use super::shader::{ShaderModule, source_error};
-use memory::{BoundMemory, find_hazard};
+use memory::{BoundMemory, Hazard, find_hazard};
 
 pub use device::TestDevice;
+pub use error::{DispatchAccess, ShaderTestError, SmallestFailure};
 pub use memory::PixelFormat;
-pub use shrink::SmallestFailure;
 
 /// Default limit of a run; see [`ShaderTest::time_limit`].
 const TIME_LIMIT: Duration = Duration::from_secs(10);
@@ -64,6 +63,8 @@ const ACCESS_STEPS: u64 = 150_000_000;
 ///     .bind_read(0, 1, &[0.5_f32; 4])
 ///     .bind(0, 0, &mut data)
 ///     .schedules(100)
+///     .replay("7:0")
+///     .step_limit(1 << 30)
 ///     .seed(7)
 ///     .exact_floats()
 ///     .time_limit(std::time::Duration::from_secs(1))
@@ -99,6 +100,8 @@ struct Dispatch {
     shader: Result<ShaderModule, Error>,
     text: Option<String>,
     options: AnalysisOptions,
+    /// The text of the token of the only schedule.
+    replay: Option<String>,
     /// Descriptors of memory that another one has in earlier dispatches.
     rebound: BTreeMap<Descriptor, Descriptor>,
     is_after_barrier: bool,
@@ -112,6 +115,13 @@ struct Binding<'a> {
     at: Descriptor,
     memory: BoundMemory,
     slice: Option<&'a mut [u8]>,
+}
+
+/// A dispatch that no barrier separates from the next one.
+struct OpenDispatch {
+    number: usize,
+    options: AnalysisOptions,
+    accesses: BTreeMap<Descriptor, ResourceAccess>,
 }
 
 /// A dispatch with its module, which has the entry point.
@@ -134,85 +144,6 @@ pub struct ShaderTestRun {
     pub earlier: Vec<RaceLine>,
     /// The first element whose contents depend on the schedule although nothing races.
     pub order_dependent: Option<String>,
-}
-
-/// Why a test of a shader fails.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ShaderTestError {
-    /// The shader has a finding.
-    #[error("{}", FindingText { line, text: text.as_deref(), seed: *seed, smallest })]
-    Finding {
-        /// The findings.
-        line: Box<RaceLine>,
-        /// The source, if it is known.
-        text: Option<String>,
-        /// The seed that repeats the schedules: [`ShaderTest::seed`].
-        seed: u64,
-        /// Smaller inputs of the dispatch with the same findings.
-        smallest: SmallestFailure,
-    },
-    /// Two dispatches without a barrier between them access the same bytes.
-    #[error(
-        "dispatch {second} {what} dispatch {first} at set {set}, binding {binding}, byte {byte}, without a \
-         barrier between them; expected `then` in place of `then_unsynchronized`"
-    )]
-    Hazard {
-        /// The number of the first dispatch, from 1.
-        first: usize,
-        /// The number of the second dispatch.
-        second: usize,
-        /// The accesses, such as `reads what is written by`.
-        what: &'static str,
-        /// The descriptor set of the first binding of the memory.
-        set: u32,
-        /// Its binding.
-        binding: u32,
-        /// The first such byte; for images, of 16 bytes per texel.
-        byte: u64,
-    },
-    /// The walk reached a limit or something that it does not support.
-    #[error("{}", format_race(.0))]
-    Undecided(Box<RaceLine>),
-    /// The shader or an input is wrong.
-    #[error(transparent)]
-    Shader(#[from] Error),
-    /// The shader or an input does not fit, with what was expected.
-    #[error("{0}")]
-    Input(String),
-    /// A device leaves other contents than the walk.
-    #[error(
-        "set {set}, binding {binding}, element {index}: {device} on {selector}; expected {walk}, which the walk computes"
-    )]
-    DeviceDiffers {
-        /// The device.
-        selector: String,
-        /// The descriptor set.
-        set: u32,
-        /// The binding.
-        binding: u32,
-        /// The first differing element; for images and elements that are no numbers, of 4 bytes.
-        index: usize,
-        /// Its value in the walk.
-        walk: String,
-        /// Its value on the device.
-        device: String,
-    },
-    /// Two slices are bound to one descriptor.
-    #[error("set {0}, binding {1} is bound twice; expected one slice for each binding")]
-    BoundTwice(u32, u32),
-    /// The walk does not compute a byte of a bound buffer.
-    #[error(
-        "set {set}, binding {binding}: byte {byte} is not computed: it is undefined or unspecified, as a texel without `bind_sampler`"
-    )]
-    Unknown {
-        /// The descriptor set.
-        set: u32,
-        /// The binding.
-        binding: u32,
-        /// The offset of the first such byte.
-        byte: usize,
-    },
 }
 
 impl<'a> ShaderTest<'a> {
@@ -240,7 +171,8 @@ impl<'a> ShaderTest<'a> {
     fn new(shader: Result<ShaderModule, Error>, text: Option<String>) -> ShaderTest<'a> {
         // A test without a grid is one of one workgroup.
         let options = AnalysisOptions { grid: Some([1; 3]), ..AnalysisOptions::default() };
-        let last = Dispatch { shader, text, options, rebound: BTreeMap::new(), is_after_barrier: true };
+        let rebound = BTreeMap::new();
+        let last = Dispatch { shader, text, options, replay: None, rebound, is_after_barrier: true };
         ShaderTest { earlier: Vec::new(), last, bindings: Vec::new(), time_limit: TIME_LIMIT, device: None }
     }
 
@@ -380,7 +312,21 @@ impl<'a> ShaderTest<'a> {
         self
     }
 
-    /// Sets the seed of the schedules; the message of a failure names it.
+    /// Runs only one schedule, by the token of a failure. Dispatches without a token run the first one.
+    #[must_use]
+    pub fn replay(mut self, token: &str) -> ShaderTest<'a> {
+        self.last.replay = Some(token.to_owned());
+        self
+    }
+
+    /// Sets the limit of the steps of all schedules [default: 150,000,000, or more for large grids].
+    #[must_use]
+    pub fn step_limit(mut self, steps: u64) -> ShaderTest<'a> {
+        self.last.options.max_steps = Some(steps);
+        self
+    }
+
+    /// Sets the seed of the schedules.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> ShaderTest<'a> {
         self.last.options.seed = seed;
@@ -411,7 +357,11 @@ impl<'a> ShaderTest<'a> {
     pub fn run(self) -> Result<ShaderTestRun, ShaderTestError> {
         let ShaderTest { mut earlier, last, bindings, time_limit, device } = self;
         earlier.push(last);
-        let dispatches = earlier.into_iter().map(Dispatch::load).collect::<Result<Vec<_>, _>>()?;
+        let mut dispatches = earlier.into_iter().map(Dispatch::load).collect::<Result<Vec<_>, _>>()?;
+        let is_replay = dispatches.iter().any(|dispatch| dispatch.options.replay.is_some());
+        for LoadedDispatch { options, .. } in dispatches.iter_mut().filter(|_| is_replay) {
+            options.replay.get_or_insert(ScheduleToken { seed: options.seed, schedule: 0 });
+        }
         let (mut memory, mut slices) = (Memory::new(), BTreeMap::new());
         // An input that no dispatch has is an error of the one that binds it.
         let mut unused = BTreeSet::new();
@@ -419,7 +369,7 @@ impl<'a> ShaderTest<'a> {
         let model = AxiomaticModel::named("vulkan")?.chosen.model;
         let device = device.map(TestDevice::select).transpose()?;
         let (mut lines, mut order_dependent) = (Vec::new(), None);
-        let mut open: Vec<(usize, BTreeMap<Descriptor, ResourceAccess>)> = Vec::new();
+        let mut open: Vec<OpenDispatch> = Vec::new();
         for (number, dispatch) in dispatches.iter().enumerate() {
             while let Some(Binding { at, memory: bound, slice, .. }) =
                 bindings.next_if(|binding| binding.dispatch == number)
@@ -438,15 +388,19 @@ impl<'a> ShaderTest<'a> {
             if let Some(device) = &device {
                 device.fit(dispatch, &mut options)?;
             }
-            dispatch.check_formats(&memory)?;
             let (options, report) = dispatch.walk(options, &model, time_limit)?;
             let mut line = race_line(&dispatch.file, &dispatch.module, &options, report.clone());
             dispatch.check_types(&memory, &line.contents)?;
             match report.verdict {
                 RaceVerdict::Racy => {
-                    let smallest = dispatch.shrink(&memory, &unused, &model, (&options, &report), time_limit);
-                    let (line, text) = (Box::new(line), dispatch.text.clone());
-                    return Err(ShaderTestError::Finding { line, text, seed: options.seed, smallest });
+                    let seed = options.replay.map_or(options.seed, |only| only.seed);
+                    let token =
+                        report.finding_schedule.map(|schedule| ScheduleToken { seed, schedule }.to_string());
+                    let smallest = (!is_replay)
+                        .then(|| dispatch.shrink(&memory, &unused, &model, (&options, &report), time_limit));
+                    let (line, text, dispatch) = (Box::new(line), dispatch.text.clone(), number + 1);
+                    let smallest = smallest.map(Box::new);
+                    return Err(ShaderTestError::Finding { line, text, dispatch, token, smallest });
                 }
                 RaceVerdict::Refused | RaceVerdict::Undecided | RaceVerdict::NeedsInputs => {
                     return Err(ShaderTestError::Undecided(Box::new(line)));
@@ -461,13 +415,26 @@ impl<'a> ShaderTest<'a> {
             {
                 let (accesses, note) = dispatch.accesses(&options)?;
                 line.coverage.limits.extend(note);
-                let mut before = open.iter();
-                if let Some(hazard) =
-                    before.find_map(|(first, all)| find_hazard(*first, number, all, &accesses))
-                {
-                    return Err(hazard);
+                let found = open.iter().find_map(|before| {
+                    find_hazard(&before.accesses, &accesses).map(|hazard| (before, hazard))
+                });
+                if let Some((before, hazard)) = found {
+                    let first = &dispatches[before.number];
+                    let accesses = [
+                        first.access_of(before.number, &before.options, &hazard, hazard.first_writes)?,
+                        dispatch.access_of(number, &options, &hazard, hazard.second_writes)?,
+                    ];
+                    return Err(ShaderTestError::Hazard {
+                        first: before.number + 1,
+                        second: number + 1,
+                        what: hazard.describe(),
+                        set: hazard.at.0,
+                        binding: hazard.at.1,
+                        byte: hazard.byte,
+                        accesses: accesses.into_iter().flatten().collect(),
+                    });
                 }
-                open.push((number, accesses));
+                open.push(OpenDispatch { number, options: options.clone(), accesses });
             }
             if let Some(device) = device.as_ref().filter(|_| report.order_dependent_element.is_none()) {
                 device.compare(dispatch, &options, &report, &memory)?;
@@ -489,16 +456,22 @@ impl<'a> ShaderTest<'a> {
 
 impl Dispatch {
     fn load(self) -> Result<LoadedDispatch, ShaderTestError> {
-        let Dispatch { shader, text, mut options, rebound, is_after_barrier } = self;
+        let Dispatch { shader, text, mut options, replay, rebound, is_after_barrier } = self;
         let ShaderModule { file, source, .. } = shader?;
         if let Some(size) = options.subgroup_size.filter(|size| !size.is_power_of_two() || *size > 128) {
             let expected = "expected a power of two up to 128";
             return Err(ShaderTestError::Input(format!("{file}: subgroup_size: {size}; {expected}")));
         }
+        if let Some(token) = replay {
+            let token = token.parse::<ScheduleToken>();
+            let input_error = |error| ShaderTestError::Input(format!("{file}: replay: {error}"));
+            options.replay = Some(token.map_err(input_error)?);
+        }
         options.language = source.language;
         options.by_language_rules = source.language.is_some();
         options.keep_final = true;
         options.needs_whole_push = true;
+        options.needs_all_inputs = true;
         let module = entry_point::inputs::read_bound_module(&source.bytes, &options);
         let module = module.map_err(|refusal| input_error(&file, &refusal))?;
         let loaded = LoadedDispatch { file, text, module, options, rebound, is_after_barrier };
@@ -539,36 +512,12 @@ impl LoadedDispatch {
                 None => _ = options.buffers.insert(at, bytes.clone()),
                 Some((format, size)) => {
                     let texels = TexelInput::Bytes(unpack_texels(format, bytes));
-                    options.images.insert(at, ImageInput { size, levels: 1, texels, format: None });
+                    let format = image.map(|(format, _)| format as u32);
+                    options.images.insert(at, ImageInput { size, levels: 1, texels, format });
                 }
             }
         }
         options
-    }
-
-    /// Compares the formats of storage images with those of the module.
-    fn check_formats(&self, memory: &Memory) -> Result<(), ShaderTestError> {
-        for (at, bound) in memory {
-            let (Some((set, binding)), Some((given, _))) = (self.descriptor_of(*at), bound.image) else {
-                continue;
-            };
-            for (id, variable) in &self.module.variables {
-                let decorations = self.module.decorations_of(*id);
-                let is_here = (decorations.set.unwrap_or(0), decorations.binding) == (set, Some(binding));
-                // Operands 5 and 6 of an image type: used without a sampler (2), and the format.
-                let handle = self.module.handle_operands.get(&variable.ty).map(Vec::as_slice);
-                if let (true, Some([_, _, _, _, _, 2, format, ..])) = (is_here, handle)
-                    && *format != given as u32
-                {
-                    return Err(ShaderTestError::Input(format!(
-                        "{}: set {set}, binding {binding}: the format {given:?}; expected that of the declaration of `{}`",
-                        self.file,
-                        self.module.display_name(*id)
-                    )));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Compares the numbers of slices with those of the buffers. Bytes and structures are any.
@@ -611,6 +560,25 @@ impl LoadedDispatch {
         let report =
             analysis::decide(&self.module, &options, model, Budget::until(&stop)).map_err(refused)?;
         Ok((options, report))
+    }
+
+    /// Returns the first access of a hazard in this dispatch, with the given options.
+    fn access_of(
+        &self,
+        number: usize,
+        options: &AnalysisOptions,
+        hazard: &Hazard,
+        writes: bool,
+    ) -> Result<Option<DispatchAccess>, ShaderTestError> {
+        let Some(at) = self.descriptor_of(hazard.at) else { return Ok(None) };
+        let spots = accesses_of_byte(&self.module, options, at, hazard.byte, ACCESS_STEPS);
+        let spots = spots.map_err(|refusal| input_error(&self.file, &refusal))?;
+        let spot = spots.iter().find(|spot| spot.writes == Some(writes));
+        Ok(spot.map(|spot| {
+            let place = finding_place(&self.file, &self.module, spot);
+            let line = place.line.and_then(|line| self.text.as_deref()?.lines().nth(line as usize - 1));
+            DispatchAccess { dispatch: number + 1, snippet: line.map(str::to_owned), place }
+        }))
     }
 
     /// Returns the accesses by memory, and a note if another walk may have others.
@@ -659,31 +627,5 @@ impl LoadedDispatch {
             }
         }
         Ok(())
-    }
-}
-
-/// The findings of a test, each place with its source line.
-struct FindingText<'a> {
-    line: &'a RaceLine,
-    text: Option<&'a str>,
-    seed: u64,
-    smallest: &'a SmallestFailure,
-}
-
-impl fmt::Display for FindingText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&format_race(self.line))?;
-        let lines: Vec<&str> = self.text.unwrap_or_default().lines().collect();
-        let places = self.line.findings.iter().flat_map(|finding| &finding.at);
-        let mut numbers: Vec<u32> = places.filter_map(|place| place.line).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        for number in numbers {
-            if let Some(text) = lines.get(number as usize - 1) {
-                writeln!(f, "{number:5} | {text}")?;
-            }
-        }
-        writeln!(f, "{}", self.smallest)?;
-        write!(f, "the same schedules again: `.seed({})`", self.seed)
     }
 }

@@ -2,7 +2,7 @@
 
 use vk_litmus::{AddressMode, PixelFormat, Sampler, ShaderTest, ShaderTestError, TestDevice};
 
-use crate::common::{binary, software_drivers};
+use crate::common::{binary, installed, software_drivers};
 
 const PREFIX_SUM: &str = include_str!("shader_tests/sum.wgsl");
 
@@ -41,6 +41,101 @@ fn contents_that_the_schedule_decides_are_named() -> Result<(), ShaderTestError>
     kept[..5].sort_unstable();
     assert_eq!((kept, count), ([4, 5, 6, 7, 8, 0, 0, 0], [5]));
     Ok(())
+}
+
+/// Computes a word from two floats by an expression of a language.
+fn value_shader(language: &str, expression: &str) -> String {
+    match language {
+        "wgsl" => format!(
+            "@group(0) @binding(0) var<storage, read> given: array<f32, 2>;
+@group(0) @binding(1) var<storage, read_write> result: u32;
+@compute @workgroup_size(1) fn main() {{ let x = given[0]; let y = given[1]; result = {expression}; }}"
+        ),
+        "hlsl" => format!(
+            "[[vk::binding(0)]] StructuredBuffer<float> given; [[vk::binding(1)]] RWStructuredBuffer<uint> result;
+[numthreads(1, 1, 1)] void main() {{ float x = given[0], y = given[1]; result[0] = {expression}; }}"
+        ),
+        _ => format!(
+            "#version 450
+#extension GL_KHR_shader_subgroup_arithmetic : enable
+layout(local_size_x = 2) in;
+layout(set = 0, binding = 0) readonly buffer Given {{ float given[2]; }};
+layout(set = 0, binding = 1) buffer Result {{ uint result; }};
+void main() {{ float x = given[0], y = given[1]; uint z = {expression}; if (gl_LocalInvocationIndex == 0u) result = z; }}"
+        ),
+    }
+}
+
+/// A device leaves the known values.
+#[test]
+fn values_that_vulkan_leaves_open_are_not_known() {
+    for line in include_str!("shader_tests/values.tsv").lines().filter(|line| !line.starts_with('#')) {
+        let [language, expression, x, y, expected] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        if !installed(match language {
+            "hlsl" => "dxc",
+            "wgsl" => "naga",
+            _ => "glslangValidator",
+        }) {
+            continue;
+        }
+        let given: [f32; 2] = [x, y].map(|number| number.parse().unwrap());
+        for device in std::iter::once(None).chain(software_drivers().into_iter().map(Some)) {
+            let mut result = 7_u32;
+            let test = ShaderTest::source(&format!("value.{language}"), &value_shader(language, expression));
+            let test = test.bind_read(0, 0, &given).bind(0, 1, std::slice::from_mut(&mut result));
+            let ran = match device {
+                Some(device) => test.on(TestDevice::named(device).program(binary())).run(),
+                None => test.run(),
+            };
+            let answer = match ran {
+                Ok(_) => format!("{result:#x}"),
+                Err(ShaderTestError::Unknown { .. }) => "unknown".to_owned(),
+                Err(ShaderTestError::Finding { line, .. })
+                    if line.findings[0].kind == "undefined-behaviour" =>
+                {
+                    "undefined".to_owned()
+                }
+                Err(error) => error.to_string(),
+            };
+            assert_eq!(answer, expected, "{line} {device:?}");
+        }
+    }
+}
+
+/// The race needs the ticket 9 of the invocation 3, so that few schedules have it.
+#[test]
+fn a_token_repeats_one_schedule() {
+    let text = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@group(0) @binding(1) var<storage, read_write> ticket: atomic<u32>;
+@compute @workgroup_size(8) fn main(@builtin(global_invocation_id) id: vec3u) {
+    let mine = atomicAdd(&ticket, 1u);
+    if (mine == 5u || (mine == 9u && id.x == 3u)) { data[0] = id.x; }
+}";
+    let run = |replay: Option<&str>| {
+        let (mut data, mut ticket) = ([0_u32; 2], [0_u32]);
+        let test = ShaderTest::source("ticket.wgsl", text).grid([3, 1, 1]).seed(7);
+        let test = replay
+            .map_or(test, |token| ShaderTest::source("ticket.wgsl", text).grid([3, 1, 1]).replay(token));
+        test.bind(0, 0, &mut data).bind(0, 1, &mut ticket).run()
+    };
+    let found = |error: ShaderTestError| match error {
+        ShaderTestError::Finding { line, token: Some(token), smallest, .. } => {
+            (line.findings.clone(), token, line.coverage.schedules.unwrap().explored, smallest)
+        }
+        other => panic!("{other:?}"),
+    };
+    let (findings, token, explored, smallest) = found(run(None).unwrap_err());
+    assert!(explored > 3 && token.starts_with("7:") && smallest.is_some(), "{explored} {token}");
+    let (again, same, alone, smallest) = found(run(Some(&token)).unwrap_err());
+    assert_eq!((again, same, alone, smallest), (findings, token, 1, None));
+    assert!(run(Some("7:0")).is_ok());
+    let wrong = run(Some("seven")).unwrap_err().to_string();
+    assert_eq!(
+        wrong,
+        "ticket.wgsl: replay: `seven` names no schedule; expected a token of a failure, such as `0:14`"
+    );
 }
 
 /// Each mistake is a finding at its line, and the same seed finds it again. The slice is unchanged.
@@ -111,8 +206,28 @@ void main() { d[0] = a; }";
     assert_eq!(typed, "sum.wgsl: set 0, binding 0: elements of f32; expected u32, as in the shader");
     let typed = ShaderTest::source("sum.wgsl", PREFIX_SUM).bind(0, 0, &mut doubles).run();
     assert!(typed.unwrap_err().to_string().contains("elements of f64; expected u32"));
-    let typed = ShaderTest::source("histogram.wgsl", HISTOGRAM).bind_read(0, 0, &[1.0_f32; 16]).run();
+    let mut bins = [0_u32; 4];
+    let typed = ShaderTest::source("histogram.wgsl", HISTOGRAM).push(&10_u32).bind(0, 1, &mut bins);
+    let typed = typed.bind_read(0, 0, &[1.0_f32; 16]).run();
     assert!(typed.unwrap_err().to_string().contains("binding 0: elements of f32; expected u32"));
+    let missing = [
+        (ShaderTest::source("sum.wgsl", PREFIX_SUM).run(), "`data` at set 0, binding 0; expected a buffer"),
+        (
+            ShaderTest::source("histogram.wgsl", HISTOGRAM)
+                .bind_read(0, 0, &[1_u32; 16])
+                .bind(0, 1, &mut bins)
+                .run(),
+            "push constants; expected 4 bytes",
+        ),
+        (
+            ShaderTest::source("blur.wgsl", BLUR).run(),
+            "`source` at set 0, binding 0; expected an image; `blurred` at set 0, binding 2; expected an image",
+        ),
+    ];
+    for (result, expected) in missing {
+        let message = result.unwrap_err().to_string();
+        assert!(message.ends_with(&format!("missing input: {expected}")), "{message}");
+    }
     let mut short = [0_u32; 8];
     let beyond = ShaderTest::source("sum.wgsl", PREFIX_SUM).bind(0, 0, &mut short).run();
     assert!(beyond.unwrap_err().to_string().contains("out of bounds"));
@@ -121,6 +236,18 @@ void main() { d[0] = a; }";
     let mut zero = [0_u32];
     let hang = ShaderTest::source("wait.wgsl", endless).bind(0, 0, &mut zero).run();
     assert!(hang.unwrap_err().to_string().contains("hang"));
+    let counting = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(1) fn main() {
+    var i = 0u;
+    loop { i++; data[0] = i; if (i == 0u) { break; } }
+}";
+    let long = ShaderTest::source("count.wgsl", counting).bind(0, 0, &mut zero).step_limit(100_000).run();
+    let long = long.unwrap_err().to_string();
+    assert!(
+        long.contains("count.wgsl:4: the limit of 100000 steps was reached in this loop, after "),
+        "{long}"
+    );
+    assert!(long.ends_with("or a higher `time_limit` or `step_limit`"), "{long}");
 }
 
 const BLUR: &str = "@group(0) @binding(0) var source: texture_2d<f32>;
@@ -154,11 +281,28 @@ fn images_pass_between_dispatches() -> Result<(), ShaderTestError> {
     assert_eq!(sum, [5 + 20 + 40 + 100 + 120]);
     for (format, size, expected) in [
         (PixelFormat::Rgba8Unorm, [3, 2, 1], "expected 24 for an image of [3, 2, 1] texels of 4 bytes"),
-        (PixelFormat::R32Uint, [2, 2, 1], "R32Uint; expected that of the declaration of `blurred`"),
+        (PixelFormat::Rgba8Unorm, [2, 0, 1], "an image of [2, 0, 1] texels; expected positive sizes"),
+        (PixelFormat::Rgba8Unorm, [2, 1, 2], "for `blurred` at set 0, binding 2; expected 2 dimensions"),
+        (
+            PixelFormat::R32Uint,
+            [2, 2, 1],
+            "the format r32ui for `blurred` at set 0, binding 2; expected rgba8, as in the shader",
+        ),
     ] {
         let error = blur(&source).bind_image(0, 2, format, size, &mut target).run().unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
+    let mut target = [0_u8; 16];
+    let blur = ShaderTest::source("blur.wgsl", BLUR)
+        .bind_texture(0, 0, PixelFormat::R32Uint, [2, 2, 1], &source)
+        .bind_image(0, 2, PixelFormat::Rgba8Unorm, [2, 2, 1], &mut target);
+    let error = blur.run().unwrap_err().to_string();
+    assert!(
+        error.ends_with(
+            "the format r32ui for `source` at set 0, binding 0; expected one of floats, as in the shader"
+        ),
+        "{error}"
+    );
     Ok(())
 }
 
@@ -195,7 +339,11 @@ fn dispatches_without_a_barrier_between_them_must_not_conflict() -> Result<(), S
         let test = dispatch(first).bind(0, 0, &mut data).bind(0, 1, &mut copy);
         match (test.then_unsynchronized(dispatch(second)).run(), hazard) {
             (Err(error @ ShaderTestError::Hazard { .. }), Some(hazard)) => {
-                assert!(error.to_string().contains(hazard), "{error}");
+                let message = error.to_string();
+                assert!(message.contains(hazard), "{message}");
+                let lines = message.lines().filter(|line| line.contains("step.wgsl:3"));
+                assert_eq!(lines.count(), 2, "{message}");
+                assert!([first, second].iter().all(|text| message.contains(text)), "{message}");
             }
             (Ok(run), None) => {
                 assert!(format!("{:?}", run.line.coverage.limits).contains("one walk"), "{run:?}")
@@ -208,23 +356,25 @@ fn dispatches_without_a_barrier_between_them_must_not_conflict() -> Result<(), S
     Ok(())
 }
 
-/// The race needs two workgroups, and the fifth element of `given`.
+/// The race needs two workgroups in the fourth layer, and the fifth element of `given`.
 #[test]
 fn a_failure_names_the_smallest_grid_and_slices() {
     let text = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
-@group(0) @binding(1) var<storage, read> given: array<u32>;
-@compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3u) { data[0] = given[4] + id.x; }";
-    let (mut data, given) = ([0_u32; 16], [1_u32; 64]);
+@group(0) @binding(1) var<storage, read> given: array<i32>;
+@compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3u) {
+    if (given[4] < -20 && id.y + 3u * id.z > 6u) { data[id.x / 4u] = id.y; }
+}";
+    let (mut data, given) = ([0_u32; 16], [-1000_i32; 64]);
     let mut run = || {
-        let test = ShaderTest::source("race.wgsl", text).grid([9, 3, 1]).bind(0, 0, &mut data);
+        let test = ShaderTest::source("race.wgsl", text).grid([9, 9, 4]).bind(0, 0, &mut data);
         test.bind_read(0, 1, &given).run().unwrap_err()
     };
     let (first, again) = (run(), run());
     assert_eq!(first.to_string(), again.to_string());
-    let ShaderTestError::Finding { smallest, .. } = first else { panic!("{first:?}") };
+    let ShaderTestError::Finding { smallest: Some(smallest), .. } = first else { panic!("{first:?}") };
     assert_eq!(
         smallest.to_string(),
-        "smallest failure found: `.grid([1, 2, 1])`, 1 elements at set 0, binding 0, 5 elements at set 0, binding 1"
+        "smallest failure found: `.grid([1, 2, 4])`, 1 element at set 0, binding 0: 0, 5 elements at set 0, binding 1: 0 0 0 0 -21"
     );
 }
 
@@ -250,6 +400,66 @@ fn software_drivers_leave_the_same_contents() -> Result<(), ShaderTestError> {
         let mut texels = [0_u8; 32];
         let image = ShaderTest::source("store.wgsl", store);
         image.bind_image(0, 0, PixelFormat::Rgba8Unorm, [4, 2, 1], &mut texels).on(device()).run()?;
+    }
+    Ok(())
+}
+
+/// Reads images of every kind, and writes one whose texels have eight bytes.
+const TEXTURES: &str = "#version 450
+#extension GL_EXT_samplerless_texture_functions : require
+layout(local_size_x = 4, local_size_y = 2) in;
+layout(set = 0, binding = 0) uniform sampler2D combined;
+layout(set = 0, binding = 1) uniform utexture2DArray layered;
+layout(set = 0, binding = 2) uniform itexture3D volume;
+layout(set = 0, binding = 3) uniform sampler linear;
+layout(set = 1, binding = 4) uniform texture2D narrow;
+layout(set = 1, binding = 5, rgba16f) uniform writeonly image2D stored;
+layout(set = 0, binding = 6, r32ui) uniform uimage1D row;
+layout(set = 0, binding = 7) buffer Words { uvec4 words[8]; };
+void main() {
+    ivec2 at = ivec2(gl_LocalInvocationID.xy);
+    vec4 color = textureLod(combined, (vec2(at) + 0.5) / vec2(4.0, 2.0), 0.0);
+    uint number = texelFetch(layered, ivec3(at.x % 2, 0, at.y), 0).y;
+    int slice = texelFetch(volume, ivec3(0, at.y, at.x / 2), 0).w;
+    float between = textureLod(sampler2D(narrow, linear), vec2(0.5, (float(at.y) + 0.5) / 2.0), 0.0).x;
+    imageStore(stored, at, color * 0.5);
+    imageAtomicAdd(row, at.x, number);
+    words[at.y * 4 + at.x] = uvec4(floatBitsToUint(color.x), number, uint(slice), floatBitsToUint(between));
+}";
+
+#[test]
+fn drivers_read_the_textures_of_the_walk() -> Result<(), ShaderTestError> {
+    if !installed("glslangValidator") {
+        return Ok(());
+    }
+    let colors: Vec<f32> = (0..32).map(|number| number as f32 - 7.5).collect();
+    let layers: Vec<u8> = (0..16).map(|number| 3 * number).collect();
+    let slices: Vec<i16> = (0..16).map(|number| 100 - 20 * number).collect();
+    // Zeros, and ones in the last three texels.
+    let halves: Vec<u16> = (0..16).map(|number| if number < 4 { 0 } else { 0x3c00 }).collect();
+    let state = |is_linear| Sampler { is_linear, address_mode: AddressMode::Clamp };
+    for device in std::iter::once(None).chain(software_drivers().into_iter().map(Some)) {
+        let (mut stored, mut row, mut words) = ([0_u16; 32], [0_u32, 1, 2, 3], [0_u32; 32]);
+        let test = ShaderTest::source("textures.comp", TEXTURES)
+            .bind_texture(0, 0, PixelFormat::Rgba32Float, [4, 2, 1], &colors)
+            .bind_sampler(0, 0, state(false))
+            .bind_texture(0, 1, PixelFormat::Rgba8Uint, [2, 1, 2], &layers)
+            .bind_texture(0, 2, PixelFormat::Rgba16Sint, [1, 2, 2], &slices)
+            .bind_sampler(0, 3, state(true))
+            .bind_texture(1, 4, PixelFormat::Rgba16Float, [2, 2, 1], &halves)
+            .bind_image(1, 5, PixelFormat::Rgba16Float, [4, 2, 1], &mut stored)
+            .bind_image(0, 6, PixelFormat::R32Uint, [4, 1, 1], &mut row)
+            .bind(0, 7, &mut words);
+        match device {
+            Some(device) => test.on(TestDevice::named(device).program(binary())).run()?,
+            None => test.run()?,
+        };
+        assert_eq!(words[..4], [(-7.5_f32).to_bits(), 3, 40, 0.5_f32.to_bits()], "{device:?}");
+        // The texel (3, 1), the number of the second layer, and that of the last slice.
+        assert_eq!(words[28..], [20.5_f32.to_bits(), 39, -200_i32 as u32, 1.0_f32.to_bits()], "{device:?}");
+        assert_eq!(row, [30, 55, 32, 57], "{device:?}");
+        // -3.75 as a half.
+        assert_eq!(stored[0], 0xc380, "{device:?}");
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Explains an undecided shader: the limit that stopped the model, and the option that raises it.
 
 use analysis::refusal_text;
-use entry_point::{AnalysisOptions, DeadlinePredicate, Problem, Refusal};
+use entry_point::{AnalysisOptions, DeadlinePredicate, Problem, Refusal, WalkLimit};
 use model::Budget;
 use spirv_reader::SourcePosition;
 use symbolic::ModelQuery;
@@ -44,9 +44,10 @@ impl EntryPointCheck<'_> {
             }
             Ok(Ok(_)) => self.time_limit_texts(),
             Ok(Err(why)) => (format!("the model cannot be used: {why}"), self.suggest_loop_bound(options)),
-            Err(Refusal { what: Problem::OutOfTime | Problem::TooFewSchedules { .. }, .. }) => {
-                self.time_limit_texts()
-            }
+            Err(Refusal {
+                what: Problem::OutOfTime | Problem::LongLoop { .. } | Problem::TooFewSchedules { .. },
+                ..
+            }) => self.time_limit_texts(),
             Err(Refusal { what: Problem::Invocations { bound, .. }, .. }) => {
                 let why = format!("the model supports at most {bound} invocations");
                 (why, self.suggest_grid(options, *bound))
@@ -83,6 +84,13 @@ impl EntryPointCheck<'_> {
             | Problem::Exhausted { bound, .. }
             | Problem::Invocations { bound, .. } => {
                 format!("unknown: the execution of the whole grid does not end within {bound} steps")
+            }
+            Problem::LongLoop { limit: WalkLimit::Steps(bound), .. } => {
+                let place = match refusal.place {
+                    SourcePosition::Line(line) => format!(", because of the loop at line {line}"),
+                    SourcePosition::Word(_) | SourcePosition::Module => String::new(),
+                };
+                format!("unknown: the execution of the whole grid does not end within {bound} steps{place}")
             }
             _ => {
                 let (why, option) = self.time_limit_texts();

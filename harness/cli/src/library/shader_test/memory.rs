@@ -65,41 +65,56 @@ impl BoundMemory {
 
     pub(super) fn check_size(&self, (set, binding): Descriptor) -> Result<(), ShaderTestError> {
         let Some((format, size)) = self.image else { return Ok(()) };
-        let texel = format.texels().map_or(0, TexelFormat::texel_bytes) as u64;
-        let expected = size.iter().fold(texel, |all, axis| all.saturating_mul((*axis).into()));
-        if expected > 0 && self.bytes.len() as u64 == expected {
-            return Ok(());
+        let texel = format.texels().map_or(0, TexelFormat::texel_bytes);
+        let expected = size.iter().fold(texel as u128, |all, axis| all * u128::from(*axis));
+        let wrong = match self.bytes.len() {
+            _ if expected == 0 => format!("an image of {size:?} texels; expected positive sizes"),
+            given if given as u128 == expected => return Ok(()),
+            given => {
+                format!("{given} bytes; expected {expected} for an image of {size:?} texels of {texel} bytes")
+            }
+        };
+        Err(ShaderTestError::Input(format!("set {set}, binding {binding}: {wrong}")))
+    }
+}
+
+/// Two accesses of one byte by dispatches that no barrier orders.
+pub(super) struct Hazard {
+    /// The first descriptor of the memory.
+    pub(super) at: Descriptor,
+    pub(super) byte: u64,
+    pub(super) first_writes: bool,
+    pub(super) second_writes: bool,
+}
+
+impl Hazard {
+    /// Describes the accesses of the second and the first dispatch.
+    pub(super) fn describe(&self) -> &'static str {
+        match (self.first_writes, self.second_writes) {
+            (true, false) => "reads what is written by",
+            (true, true) => "writes what is written by",
+            (false, _) => "writes what is read by",
         }
-        Err(ShaderTestError::Input(format!(
-            "set {set}, binding {binding}: {} bytes; expected {expected} for an image of {size:?} texels of {texel} bytes",
-            self.bytes.len()
-        )))
     }
 }
 
 /// Returns the first byte that two dispatches access although no barrier orders them.
 pub(super) fn find_hazard(
-    first: usize,
-    second: usize,
     before: &BTreeMap<Descriptor, ResourceAccess>,
     after: &BTreeMap<Descriptor, ResourceAccess>,
-) -> Option<ShaderTestError> {
+) -> Option<Hazard> {
     let overlap = |one: &[(u64, u64)], other: &[(u64, u64)]| {
         let pairs = one
             .iter()
             .flat_map(|one| other.iter().map(move |other| (one.0.max(other.0), one.1.min(other.1))));
         pairs.filter(|(start, end)| start < end).map(|(start, _)| start).min()
     };
-    before.iter().find_map(|((set, binding), earlier)| {
-        let later = after.get(&(*set, *binding))?;
-        let (what, byte) = [
-            ("reads what is written by", overlap(&earlier.writes, &later.reads)),
-            ("writes what is written by", overlap(&earlier.writes, &later.writes)),
-            ("writes what is read by", overlap(&earlier.reads, &later.writes)),
-        ]
-        .into_iter()
-        .find_map(|(what, byte)| Some((what, byte?)))?;
-        let (first, second) = (first + 1, second + 1);
-        Some(ShaderTestError::Hazard { first, second, what, set: *set, binding: *binding, byte })
+    before.iter().find_map(|(at, earlier)| {
+        let later = after.get(at)?;
+        [(true, false), (true, true), (false, true)].into_iter().find_map(|(first_writes, second_writes)| {
+            let first = if first_writes { &earlier.writes } else { &earlier.reads };
+            let byte = overlap(first, if second_writes { &later.writes } else { &later.reads })?;
+            Some(Hazard { at: *at, byte, first_writes, second_writes })
+        })
     })
 }

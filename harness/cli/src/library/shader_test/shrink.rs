@@ -1,43 +1,28 @@
-//! Smaller inputs of a failure: fewer workgroups, shorter slices.
+//! Smaller inputs of a failure: fewer workgroups, shorter slices, numbers nearer to zero.
 //!
-//! Greedy, one number at a time: 1, half, one less. A candidate counts if its findings are among the original ones,
+//! A binary search of one number after the other. A candidate counts if its findings are among the original ones,
 //! by kind and place, and the first one remains. The order of the candidates is fixed, so that the result is the same
 //! every time unless the time limit ends the search.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::time::Duration;
 
+use arithmetic::mask;
 use entry_point::{AnalysisOptions, FindingKind};
 use model::Model;
 use spirv_reader::SourcePosition;
 use walk::{GridFinding, GridReport};
 
+use super::device::{format_element, little_endian};
+use super::error::SmallestFailure;
 use super::{Descriptor, LoadedDispatch, Memory};
 
 /// Upper bound on the candidates.
-const MAX_CANDIDATES: usize = 100;
+const MAX_CANDIDATES: usize = 150;
+/// Upper bound on the elements of a slice whose numbers are made smaller and printed.
+const MAX_VALUES: u64 = 8;
 /// Upper bound on the steps of all candidates.
 const MAX_STEPS: u64 = 20_000_000;
-
-/// The smallest grid and slices with the same findings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SmallestFailure {
-    /// The number of workgroups.
-    pub grid: [u32; 3],
-    /// The elements of each slice of a buffer, by set and binding.
-    pub elements: BTreeMap<(u32, u32), usize>,
-}
-
-impl fmt::Display for SmallestFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "smallest failure found: `.grid({:?})`", self.grid)?;
-        self.elements.iter().try_for_each(|((set, binding), elements)| {
-            write!(f, ", {elements} elements at set {set}, binding {binding}")
-        })
-    }
-}
 
 /// The kind of a finding and the instructions.
 fn signature(finding: &GridFinding) -> (FindingKind, Vec<SourcePosition>) {
@@ -72,8 +57,9 @@ impl LoadedDispatch {
             known.first().is_some_and(|first| found.contains(first))
                 && found.iter().all(|one| known.contains(one))
         };
-        for axis in 0..3 {
-            shrink_number(grid[axis] as usize, |smaller| {
+        // Fewer workgroups in one axis may allow fewer in another.
+        for axis in [0, 1, 2, 0, 1, 2] {
+            shrink_number(grid[axis].into(), 1, |smaller| {
                 let mut fewer = grid;
                 fewer[axis] = smaller as u32;
                 let is_alike = fails_alike(&memory, fewer);
@@ -83,37 +69,75 @@ impl LoadedDispatch {
                 is_alike
             });
         }
-        let mut elements = BTreeMap::new();
+        let (mut elements, mut values) = (BTreeMap::new(), BTreeMap::new());
         let buffers: Vec<Descriptor> = memory.keys().copied().collect();
         for at in buffers {
             let Some(whole) = memory.get(&at).filter(|bound| bound.image.is_none()).cloned() else {
                 continue;
             };
-            let length = shrink_number(whole.bytes.len() / whole.element_bytes, |smaller| {
-                let mut shorter = memory.clone();
-                if let Some(bound) = shorter.get_mut(&at) {
-                    bound.bytes.truncate(smaller * whole.element_bytes);
+            // Tries other bytes of the buffer, and keeps them if the dispatch fails alike.
+            let mut try_bytes = |change: &mut dyn FnMut(&mut Vec<u8>)| {
+                let mut changed = memory.clone();
+                if let Some(bound) = changed.get_mut(&at) {
+                    change(&mut bound.bytes);
                 }
-                let is_alike = fails_alike(&shorter, grid);
+                let is_alike = fails_alike(&changed, grid);
                 if is_alike {
-                    memory = shorter;
+                    memory = changed;
                 }
                 is_alike
+            };
+            let size = whole.element_bytes;
+            let length = shrink_number((whole.bytes.len() / size) as u64, 1, |smaller| {
+                try_bytes(&mut |bytes| bytes.truncate(smaller as usize * size))
             });
-            elements.insert(at, length);
+            elements.insert(at, length as usize);
+            let is_zero = try_bytes(&mut |bytes| bytes.fill(0));
+            for range in (0..length as usize).map(|index| index * size..(index + 1) * size) {
+                if is_zero || length > MAX_VALUES || size > 8 {
+                    break;
+                }
+                let sign = whole.number_type().is_some_and(|ty| ty.starts_with('i'));
+                let bits = 8 * size as u32;
+                let given = little_endian(whole.bytes.get(range.clone()).unwrap_or_default());
+                let is_negative = sign && given >> (bits - 1) & 1 != 0;
+                let negate =
+                    |number: u64| if is_negative { number.wrapping_neg() & mask(bits) } else { number };
+                let is_float = whole.number_type().is_some_and(|ty| ty.starts_with('f'));
+                shrink_number(negate(given), 0, |smaller| {
+                    // Numbers between the bits of floats have no meaning here.
+                    (smaller == 0 || !is_float)
+                        && try_bytes(&mut |bytes| {
+                            if let Some(element) = bytes.get_mut(range.clone()) {
+                                element.copy_from_slice(&negate(smaller).to_le_bytes()[..size]);
+                            }
+                        })
+                });
+            }
+            let bytes = memory.get(&at).map(|bound| bound.bytes.as_slice()).unwrap_or_default();
+            let ty = whole.number_type().unwrap_or_default();
+            if length <= MAX_VALUES && size <= 8 {
+                values.insert(at, bytes.chunks(size).map(|element| format_element(ty, element)).collect());
+            }
         }
-        SmallestFailure { grid, elements }
+        SmallestFailure { grid, elements, values }
     }
 }
 
-/// Returns the smallest number that a greedy search accepts.
-fn shrink_number(mut number: usize, mut is_accepted: impl FnMut(usize) -> bool) -> usize {
-    while number > 1 {
-        let Some(smaller) = [1, number / 2, number - 1].into_iter().find(|smaller| is_accepted(*smaller))
-        else {
-            break;
-        };
-        number = smaller;
+/// Returns a number of which the next smaller one is rejected, at least `least`.
+///
+/// The search is binary, as if every number above an accepted one were accepted.
+fn shrink_number(number: u64, least: u64, mut is_accepted: impl FnMut(u64) -> bool) -> u64 {
+    if number <= least || is_accepted(least) {
+        return number.min(least);
     }
-    number
+    let (mut rejected, mut accepted) = (least, number);
+    while accepted - rejected > 1 {
+        let middle = rejected + (accepted - rejected) / 2;
+        match is_accepted(middle) {
+            true => accepted = middle,
+            false => rejected = middle,
+        }
+    }
+    accepted
 }
