@@ -489,10 +489,11 @@ def run_shader(
             if differing is not None:
                 index, walk, other = differing
                 difference = f"{what}, element {index}: {other} on {device}; expected {walk}, which the walk computes"
-    arrays = [{name: final[name] for name in views if (name in formats) == is_image} for is_image in (False, True)]
+    texels = {name: final[name] for name in views if name in formats}
+    arrays = {name: final[name] for name in views if name not in formats}
     found_in = ((raw["coverage"].get("schedules") or {}).get("finding")) if findings else None
     token = replay or (None if found_in is None else f"{seed}:{found_in}")
-    return ShaderResult(verdict, *arrays, findings, raw.get("order_dependent"), difference, seed, token, source, raw)
+    return ShaderResult(verdict, arrays, texels, findings, raw.get("order_dependent"), difference, seed, token, source, raw)
 
 
 def _as_arguments(text: str, folder: str) -> str:
