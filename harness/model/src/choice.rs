@@ -41,8 +41,13 @@ pub(crate) fn rf_bounds<M: Matrix>(n: usize, reads: &[ReadChoice]) -> (M, M) {
     (M::from_pairs(n, certain.flat_map(pairs)), M::from_pairs(n, reads.iter().flat_map(pairs)))
 }
 
-/// Returns the must and may bounds of `co`: initial writes first, in the order of their names.
-pub(crate) fn co_bounds<M: Matrix>(skeleton: &Skeleton) -> (M, M) {
+/// Returns the must and may bounds of `co`: initial writes first, in the order of their names, and others as far as
+/// `is_ordered` implies their order.
+pub(crate) fn co_bounds<M: Matrix>(
+    skeleton: &Skeleton,
+    is_ordered: Option<&dyn Fn(usize, usize) -> bool>,
+) -> (M, M) {
+    let is_ordered = |first, second| is_ordered.is_some_and(|is_ordered| is_ordered(first, second));
     let n = skeleton.len();
     let (mut must, mut may) = (M::empty(n), M::empty(n));
     for (i, first) in skeleton.events.iter().enumerate() {
@@ -58,10 +63,10 @@ pub(crate) fn co_bounds<M: Matrix>(skeleton: &Skeleton) -> (M, M) {
             // Several initial writes of one storage exist only for models with one per name. Their
             // order is fixed instead of enumerated.
             let is_initial = [first, second].map(|write| write.tags.has(Tags::IW));
-            if is_initial[0] && (!is_initial[1] || i < j) {
+            if is_initial[0] && (!is_initial[1] || i < j) || is_ordered(i, j) {
                 must.insert(i, j);
                 may.insert(i, j);
-            } else if is_initial == [false, false] {
+            } else if is_initial == [false, false] && !is_ordered(j, i) {
                 may.insert(i, j);
             }
         }

@@ -17,7 +17,7 @@ use crate::interval::{Bounds, RequestedBounds, needed_bounds};
 use crate::matrix::Matrix;
 use crate::prepared::PreparedPlan;
 use crate::skeleton::{Skeleton, Tags};
-use solver::BudgetTracker;
+use solver::{BudgetTracker, STOP_POLL_INTERVAL};
 
 /// Returns the cost of a search step of an event structure with this number of events, in steps of small ones.
 pub(crate) fn step_weight(events: usize) -> u64 {
@@ -25,7 +25,8 @@ pub(crate) fn step_weight(events: usize) -> u64 {
         0..=32 => 1,
         33..=64 => 4,
         65..=128 => 16,
-        _ => 64,
+        129..=256 => 64,
+        _ => 1024,
     }
 }
 
@@ -58,6 +59,8 @@ pub(crate) struct MissingEvents<'p, M> {
     pub(crate) implied: M,
     /// Returns true if all executions of its events have this pair of a base set or relation, given by name.
     pub(crate) is_certain: &'p dyn Fn(&str, usize, usize) -> bool,
+    /// Returns true if all consistent executions of two writes have them in this order.
+    pub(crate) is_ordered: &'p dyn Fn(usize, usize) -> bool,
 }
 
 /// Bounds on every relation before any `rf` or `co` choice.
@@ -105,6 +108,7 @@ impl<M: Matrix> StaticBounds<M> {
         let n = skeleton.len();
         let plan = &prepared.plan;
         let is_certain = missing.as_ref().map(|missing| missing.is_certain);
+        let is_ordered = missing.as_ref().map(|missing| missing.is_ordered);
         let mut bounds: Bounds<M> = Bounds::new(prepared, n, missing.map(|missing| missing.implied));
         let reads: Vec<ReadChoice> = (0..n)
             .filter(|&event| skeleton.events[event].tags.has(Tags::R))
@@ -126,7 +130,7 @@ impl<M: Matrix> StaticBounds<M> {
             bounds.set(id, CatValue::Relation(must), CatValue::Relation(may));
         }
         for &id in &prepared.co {
-            let (must, may) = co_bounds(skeleton);
+            let (must, may) = co_bounds(skeleton, is_ordered);
             bounds.set(id, CatValue::Relation(must), CatValue::Relation(may));
         }
         bounds.evaluate_all(plan);
@@ -278,6 +282,9 @@ impl<'a, M: Matrix> SkeletonSearch<'a, M> {
                 let ReadChoice { read, candidates } = &self.static_bounds.reads[*index];
                 let saved = bounds.save(&prepared.rf);
                 for write in candidates {
+                    if self.is_stopped() {
+                        break;
+                    }
                     for id in &prepared.rf {
                         fix_read_source(bounds, *id, *read, *write);
                     }
@@ -335,9 +342,18 @@ impl<'a, M: Matrix> SkeletonSearch<'a, M> {
 
     /// Spends a step; returns true if none is left.
     fn spend_step(&mut self) -> bool {
-        self.timed_out |= self.tracker.spend(1);
+        self.tracker.spend(1);
         self.steps = self.steps.saturating_add(1);
         self.reached_step_limit |= self.steps > self.step_limit;
+        self.is_stopped()
+    }
+
+    /// Returns true if no step is left. A step of a large structure is long enough to look at the clock.
+    fn is_stopped(&mut self) -> bool {
+        if step_weight(self.skeleton.len()) >= STOP_POLL_INTERVAL {
+            self.tracker.poll_stop();
+        }
+        self.timed_out |= self.tracker.is_exhausted();
         self.timed_out || self.reached_step_limit
     }
 

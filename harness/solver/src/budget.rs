@@ -112,7 +112,8 @@ impl<'b> BudgetTracker<'b> {
         self.budget.with_step_limit(self.budget.steps.saturating_sub(self.spent.get()))
     }
 
-    fn poll_stop(&self) {
+    /// Ends the budget if the caller stopped the computation.
+    pub fn poll_stop(&self) {
         if self.budget.stop.is_some_and(|stop| stop()) {
             self.spent.set(u64::MAX);
         }

@@ -647,9 +647,9 @@ impl ShaderSource<'_> {
         }
     }
 
-    /// Returns why a compiler whose message has no position rejects every source: some packages of tint write no SPIR-V.
+    /// Returns why a compiler rejects every source: some packages of tint write no SPIR-V.
     fn find_compiler_problem(&self, compiler: &Compiler, wrong: &SourceError) -> Option<String> {
-        if self.compilation.is_probe || wrong.position().is_some() {
+        if compiler.program != "tint" || self.compilation.is_probe || wrong.position().is_some() {
             return None;
         }
         let program = self.compilation.compiler.as_deref().unwrap_or(compiler.program);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use litmus::LocationId;
 use solver::{Assignment, Bit, BitVector, CircuitSolver};
 
-use super::orders::{OrderBits, TotalOrder, cyclic_components, new_total_order, order_bit, ordered_bit};
+use super::orders::{TotalOrder, cyclic_components, order_bit};
 use super::program::GuardedProgram;
 use crate::PredictError;
 use crate::cat::{Axiom, AxiomKind, CatValue, NodeId, PlanNode, RecursionGroup};
@@ -17,8 +17,8 @@ use crate::quick::QuickMap;
 use crate::search::{MissingEvents, StaticBounds};
 use crate::skeleton::{Owner, Tags};
 
-/// Limit of writes to a storage, if some may be missing: their order has a clause for each three of them.
-const MAX_WRITES: usize = 96;
+/// Limit of the events on cycles that an axiom excludes: the clauses of their positions grow with the square.
+const MAX_CYCLE_EVENTS: usize = 400;
 
 /// The clauses of a program on all of its paths.
 pub(crate) struct GuardedEncoding<'a, M: Matrix> {
@@ -40,11 +40,13 @@ pub(crate) struct GuardedEncoding<'a, M: Matrix> {
     /// For each read, the writes that it may read from.
     pub(super) sources: QuickMap<usize, Vec<(usize, Bit)>>,
     /// The orders of the writes to each storage.
-    orders: QuickMap<LocationId, OrderBits>,
+    orders: QuickMap<LocationId, TotalOrder>,
     /// The flag axioms that can be raised, each with the assumption that raises it.
     pub(super) flags: Vec<(usize, Bit)>,
     /// The assumption that no value depends on itself, if any may.
     pub(super) grounded: Option<Bit>,
+    /// True if an axiom has too many clauses.
+    is_too_large: bool,
     pub(super) finals: Vec<Option<BitVector>>,
 }
 
@@ -56,18 +58,10 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         solver: CircuitSolver<'a>,
     ) -> Result<Option<GuardedEncoding<'a, M>>, PredictError> {
         let skeleton = &program.skeleton;
-        // The writes of a storage, if some of them may be missing.
-        let uncertain_writes = |storage: &LocationId| {
-            let events = skeleton.events.iter().zip(&program.executes);
-            let writes = events.filter(|(e, _)| e.storage == Some(*storage) && e.tags.has(Tags::W));
-            if writes.clone().all(|(_, executes)| *executes == Bit::TRUE) { 0 } else { writes.count() }
-        };
-        if skeleton.storages().iter().any(|storage| uncertain_writes(storage) > MAX_WRITES) {
-            return Ok(None);
-        }
         let implied = program.implied_events(&solver.circuit);
         let is_certain = |name: &str, from: usize, to: usize| program.path_bit(name, from, to) == Bit::TRUE;
-        let missing = MissingEvents { implied, is_certain: &is_certain };
+        let is_ordered = |first: usize, second: usize| program.are_ordered_writes(first, second);
+        let missing = MissingEvents { implied, is_certain: &is_certain, is_ordered: &is_ordered };
         let static_bounds = StaticBounds::<M>::new(skeleton, prepared, Some(missing))?;
         if !is_encodable(prepared, &static_bounds) {
             return Ok(None);
@@ -95,13 +89,13 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
             orders: QuickMap::default(),
             flags: Vec::new(),
             grounded: None,
+            is_too_large: false,
         };
-        encoding.encode_program();
-        Ok(Some(encoding))
+        Ok(encoding.encode_program().then_some(encoding))
     }
 
-    /// Encodes the program and the axioms.
-    fn encode_program(&mut self) {
+    /// Encodes the program and the axioms; returns false if that takes too many clauses.
+    fn encode_program(&mut self) -> bool {
         for clause in &self.program.requirements {
             self.solver.require_any(clause);
         }
@@ -128,6 +122,7 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         {
             self.encode_open_pair(node, from, to, whole);
         }
+        !self.is_too_large
     }
 
     /// Finds an execution of the goal without values out of thin air.
@@ -186,7 +181,7 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
             bounds.set(*id, value.clone(), value);
         }
         let reads_from = project_relation(&|from, to| assignment.bit(self.reads_from_bit(from, to)));
-        let (_, may_precede): (M, M) = co_bounds(skeleton);
+        let (_, may_precede): (M, M) = co_bounds(skeleton, None);
         let precedes = project_relation(&|from, to| {
             may_precede.contains(from, to) && self.is_before(&assignment, from, to)
         });
@@ -210,7 +205,7 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
             (false, true) => false,
             (true, true) => from < to,
             (false, false) => match events[from].storage.and_then(|storage| self.orders.get(&storage)) {
-                Some(before) => assignment.bit(ordered_bit(before, from, to)),
+                Some(order) => order.is_before(assignment, from, to),
                 // No clause depends on the order.
                 None => from < to,
             },
@@ -267,8 +262,7 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         let depends = M::from_pairs(self.bounds.n, self.program.read_dependencies());
         for component in cyclic_components(&depends, self.bounds.n) {
             let grounded = *self.grounded.get_or_insert_with(|| self.solver.circuit.input());
-            let all_execute = component.iter().all(|event| self.program.executes[*event] == Bit::TRUE);
-            let before = TotalOrder::new(&mut self.solver, &component, all_execute);
+            let before = TotalOrder::new(&mut self.solver, &component, |_, _| false);
             for &read in &component {
                 for (write, source) in self.sources.get(&read).cloned().unwrap_or_default() {
                     for (from, bit) in self.program.sources[write].clone() {
@@ -304,10 +298,15 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         if !self.orders.contains_key(&storage) {
             let mut writes = self.writes_of(Some(storage));
             writes.retain(|write| self.program.skeleton.events[*write].owner != Owner::Initial);
-            let order = new_total_order(&mut self.solver, &writes);
+            let program = self.program.clone();
+            let is_certain = |first: usize, second: usize| program.are_ordered_writes(first, second);
+            let order = TotalOrder::new(&mut self.solver, &writes, is_certain);
             self.orders.insert(storage, order);
         }
-        self.orders.get(&storage).map_or(Bit::FALSE, |before| ordered_bit(before, from, to))
+        match self.orders.get(&storage) {
+            Some(order) => order_bit(&mut self.solver, order, from, to),
+            None => Bit::FALSE,
+        }
     }
 
     /// Encodes an axiom, conditional on `when`; returns false if it cannot hold.
@@ -315,7 +314,7 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         let unless: Vec<Bit> = when.iter().map(|bit| !*bit).collect();
         let n = self.bounds.n;
         if axiom.kind == AxiomKind::Acyclic {
-            self.encode_acyclic(axiom, &unless);
+            self.is_too_large |= !self.encode_acyclic(axiom, &unless);
             return true;
         }
         let mut pairs: Vec<(usize, usize)> = match self.bounds.may(axiom.node) {
@@ -351,13 +350,16 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         true
     }
 
-    /// Encodes an acyclic relation.
-    fn encode_acyclic(&mut self, axiom: &Axiom, unless: &[Bit]) {
-        let Some(may) = self.bounds.may(axiom.node).as_relation().cloned() else { return };
+    /// Encodes an acyclic relation; returns false if too many events may be on a cycle.
+    fn encode_acyclic(&mut self, axiom: &Axiom, unless: &[Bit]) -> bool {
+        let Some(may) = self.bounds.may(axiom.node).as_relation().cloned() else { return true };
         // A cycle lies within one strongly connected component of the upper bound.
-        for component in cyclic_components(&may, self.bounds.n) {
-            let all_execute = component.iter().all(|event| self.program.executes[*event] == Bit::TRUE);
-            let before = TotalOrder::new(&mut self.solver, &component, all_execute);
+        let components = cyclic_components(&may, self.bounds.n);
+        if components.iter().any(|component| component.len() > MAX_CYCLE_EVENTS) {
+            return false;
+        }
+        for component in components {
+            let before = TotalOrder::new(&mut self.solver, &component, |_, _| false);
             for &from in &component {
                 for &to in &component {
                     if !may.contains(from, to) || self.solver.is_exhausted() {
@@ -372,6 +374,7 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
                 }
             }
         }
+        true
     }
 
     /// Returns the bit of a pair of a relation, which has a meaning only if both events execute. The pairs of a set are

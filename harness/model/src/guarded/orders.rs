@@ -1,16 +1,15 @@
 //! Total orders of events as bits, which exclude cycles.
 
-use solver::{Bit, BitVector, CircuitSolver};
+use solver::{Assignment, Bit, BitVector, CircuitSolver};
 
 use crate::matrix::Matrix;
 use crate::quick::QuickMap;
 
-/// Larger cycles of events that may be missing are excluded by positions, whose clauses are fewer than those for each
-/// three events.
-const MAX_CYCLE_EVENTS: usize = 40;
+/// More events are ordered by positions, whose clauses are fewer than those for each three events.
+const MAX_EVENTS_OF_BITS: usize = 256;
 
 /// The bit of each pair of events, the lower one first, that the first precedes the second.
-pub(super) type OrderBits = QuickMap<(usize, usize), Bit>;
+type OrderBits = QuickMap<(usize, usize), Bit>;
 
 /// A total order of events.
 pub(super) enum TotalOrder {
@@ -20,15 +19,38 @@ pub(super) enum TotalOrder {
 }
 
 impl TotalOrder {
-    /// Returns an order in which no cycle of these events, in ascending order, is possible. `all_execute`: none of them may
-    /// be missing.
-    pub(super) fn new(solver: &mut CircuitSolver<'_>, events: &[usize], all_execute: bool) -> TotalOrder {
-        if all_execute || events.len() <= MAX_CYCLE_EVENTS {
-            return TotalOrder::Bits(new_total_order(solver, events));
+    /// Returns an order of these events, in ascending order. Events next to each other with `is_certain` have the order of
+    /// their numbers.
+    pub(super) fn new(
+        solver: &mut CircuitSolver<'_>,
+        events: &[usize],
+        is_certain: impl Fn(usize, usize) -> bool,
+    ) -> TotalOrder {
+        // Of three events in certain order, no clause is needed.
+        let mut uncertain = events.windows(2).filter(|pair| !is_certain(pair[0], pair[1]));
+        if events.len() <= MAX_EVENTS_OF_BITS || uncertain.next().is_none() {
+            return TotalOrder::Bits(new_total_order(solver, events, is_certain));
         }
         let width = (usize::BITS - events.len().leading_zeros()) as usize;
         let positions = events.iter().map(|event| (*event, solver.circuit.variable(width)));
-        TotalOrder::Positions(positions.collect())
+        let order = TotalOrder::Positions(positions.collect());
+        for pair in events.windows(2).filter(|pair| is_certain(pair[0], pair[1])) {
+            let ordered = order_bit(solver, &order, pair[0], pair[1]);
+            solver.require(ordered);
+        }
+        order
+    }
+
+    /// Returns true if an event precedes another in a solution.
+    pub(super) fn is_before(&self, assignment: &Assignment, from: usize, to: usize) -> bool {
+        match self {
+            TotalOrder::Bits(before) => assignment.bit(ordered_bit(before, from, to)),
+            TotalOrder::Positions(positions) => {
+                // Of two events with one number, the higher event is first.
+                let key = |event| (positions.get(&event).map(|at| assignment.number(at)), usize::MAX - event);
+                key(from) < key(to)
+            }
+        }
     }
 }
 
@@ -47,7 +69,7 @@ pub(super) fn order_bit(solver: &mut CircuitSolver<'_>, order: &TotalOrder, from
     }
 }
 
-pub(super) fn ordered_bit(before: &OrderBits, from: usize, to: usize) -> Bit {
+fn ordered_bit(before: &OrderBits, from: usize, to: usize) -> Bit {
     match from < to {
         true => before.get(&(from, to)).copied(),
         false => before.get(&(to, from)).map(|bit| !*bit),
@@ -56,16 +78,24 @@ pub(super) fn ordered_bit(before: &OrderBits, from: usize, to: usize) -> Bit {
 }
 
 /// Returns the bits of a total order of events in ascending order.
-pub(super) fn new_total_order(solver: &mut CircuitSolver<'_>, events: &[usize]) -> OrderBits {
+fn new_total_order(
+    solver: &mut CircuitSolver<'_>,
+    events: &[usize],
+    is_certain: impl Fn(usize, usize) -> bool,
+) -> OrderBits {
     let mut before = QuickMap::default();
     for (index, &first) in events.iter().enumerate() {
         for &second in &events[index + 1..] {
-            before.insert((first, second), solver.circuit.input());
+            let is_certain = is_certain(first, second);
+            before.insert((first, second), if is_certain { Bit::TRUE } else { solver.circuit.input() });
         }
     }
     for (i, &a) in events.iter().enumerate() {
+        if solver.is_exhausted() {
+            break;
+        }
         for (j, &b) in events.iter().enumerate().skip(i + 1) {
-            for &c in &events[j + 1..] {
+            for &c in events[j + 1..].iter().filter(|c| !is_certain(a, **c)) {
                 let [ab, bc, ac] = [(a, b), (b, c), (a, c)].map(|(x, y)| ordered_bit(&before, x, y));
                 // One bit per pair makes the order total and antisymmetric. A total relation without a cycle
                 // of three events is transitive.

@@ -16,7 +16,7 @@ use crate::path::unroll::{
     new_read_value, to_constant, unroll_thread,
 };
 use crate::rmw_chain::{CounterLocations, RmwChain};
-use crate::skeleton::{FinalValueSource, Owner, Skeleton, Tags, build_skeletons};
+use crate::skeleton::{Event, FinalValueSource, Owner, Skeleton, Tags, build_skeletons};
 use crate::symbolic::SymbolicValue;
 
 /// All events of all paths.
@@ -148,6 +148,19 @@ impl GuardedProgram {
         let Some(finals) = finals.collect::<Option<Vec<_>>>() else { return Ok(None) };
         program.finals = finals;
         Ok(supported.map(|()| program))
+    }
+
+    /// Returns true if coherence orders two writes of one thread by program order, if both execute.
+    pub(super) fn are_ordered_writes(&self, first: usize, second: usize) -> bool {
+        let [one, other] = [first, second].map(|event| &self.skeleton.events[event]);
+        let is_write = |event: &Event| event.tags.has(Tags::W) && matches!(event.owner, Owner::Thread(_));
+        // Events of one thread are contiguous and in program order.
+        first < second
+            && one.owner == other.owner
+            && one.storage == other.storage
+            && is_write(one)
+            && is_write(other)
+            && one.storage.is_some_and(|storage| self.ordered_storages.contains(&storage))
     }
 
     /// Returns the final value that is read; `None` for the result of an operation.
