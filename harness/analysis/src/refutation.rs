@@ -1,8 +1,8 @@
 //! The meaning of inputs with which a clean entry point without a proof races.
 //!
 //! A race is one of the shader if the inputs decide branches alone. Numbers that the addresses depend on may have to fit
-//! each other in a way that no condition states, so they are needed; integers that only a search finds are named. Contents that addresses depend on have invariants of
-//! the application: the answer names them.
+//! each other in a way that no condition states, so they are needed; integers that only a search finds are named. Contents
+//! that addresses depend on have invariants of the application: the answer names them.
 
 use entry_point::input_place::{AssumedInput, InputKind};
 use entry_point::{AnalysisOptions, FindingKind};

@@ -649,7 +649,9 @@ impl ShaderSource<'_> {
 
     /// Returns why a compiler rejects every source: some packages of tint write no SPIR-V.
     fn find_compiler_problem(&self, compiler: &Compiler, wrong: &SourceError) -> Option<String> {
-        if compiler.program != "tint" || self.compilation.is_probe || wrong.position().is_some() {
+        // Its message is about `--format spirv`.
+        let is_about_format = matches!(wrong, SourceError::Rejected { said, .. } if said.contains("spirv"));
+        if compiler.program != "tint" || self.compilation.is_probe || !is_about_format {
             return None;
         }
         let program = self.compilation.compiler.as_deref().unwrap_or(compiler.program);
