@@ -2,7 +2,7 @@
 //!
 //! A relation over n events is an n×n bit matrix: row = source, column = target. The engine is generic over
 //! [`Matrix`] and uses the smallest type that holds the test: [`Matrix16`], [`Matrix32`] and [`Matrix64`] store
-//! one word per row, [`Matrix1024`] sixteen. Each type compiles the engine again, so there are no others: relations of 8
+//! one word per row, [`Matrix256`] four. Each type compiles the engine again, so there are no others: relations of 8
 //! events in one word saved 4 % of the time over the corpus, and two words per row nothing.
 //!
 //! All matrices and sets of one execution must have the same number of events, and event numbers must be
@@ -12,9 +12,9 @@ mod bits;
 mod rows;
 mod wide;
 
-pub use bits::{Bits, Bits1024};
+pub use bits::{Bits, Bits256};
 pub use rows::{Matrix16, Matrix32, Matrix64};
-pub use wide::Matrix1024;
+pub use wide::Matrix256;
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -22,7 +22,7 @@ use std::hash::Hash;
 /// Evaluates an expression in which the given name is the smallest matrix type that holds a number of events.
 macro_rules! with_smallest_matrix {
     ($events:expr, $matrix:ident => $value:expr) => {{
-        use $crate::matrix::{Matrix16, Matrix32, Matrix64, Matrix1024};
+        use $crate::matrix::{Matrix16, Matrix32, Matrix64, Matrix256};
         match $events {
             0..=16 => {
                 type $matrix = Matrix16;
@@ -37,7 +37,7 @@ macro_rules! with_smallest_matrix {
                 $value
             }
             _ => {
-                type $matrix = Matrix1024;
+                type $matrix = Matrix256;
                 $value
             }
         }
@@ -183,7 +183,7 @@ pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
         for middle in self.domain().intersection(self.range()).iter() {
             let targets = closure.row(middle);
             for row in closure.rows_mut() {
-                row.add_if(targets, row.contains(middle));
+                *row = row.union(targets.only_if(row.contains(middle)));
             }
         }
         closure

@@ -23,7 +23,7 @@ pub use vocabulary::{BASE_RELATIONS, BASE_SETS};
 pub(crate) use vocabulary::{Tags, tag_of};
 
 /// Bound on the events of one execution, initial writes included.
-pub const MAX_EVENTS: usize = 1024;
+pub const MAX_EVENTS: usize = 256;
 /// Bound on the threads of a test.
 pub const MAX_THREADS: usize = 64;
 

@@ -16,7 +16,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
 use model::cat::{self, BaseProvider, CatValue, ClassFamilies, Membership, Vocabulary};
-use model::matrix::{Bits, Matrix, Matrix16, Matrix32, Matrix64, Matrix1024};
+use model::matrix::{Bits, Matrix, Matrix16, Matrix32, Matrix64, Matrix256};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -193,7 +193,7 @@ fn evaluation() {
         check_values::<Matrix16>(&path, &fixture, &plan);
         check_values::<Matrix32>(&path, &fixture, &plan);
         check_values::<Matrix64>(&path, &fixture, &plan);
-        check_values::<Matrix1024>(&path, &fixture, &plan);
+        check_values::<Matrix256>(&path, &fixture, &plan);
         count += 1;
     }
     assert!(count >= 12, "only {count} files");

@@ -1,6 +1,6 @@
 //! Every matrix type computes the same as plain sets of pairs, and satisfies the laws of relation algebra.
 
-use model::matrix::{Bits, Matrix, Matrix16, Matrix32, Matrix64, Matrix1024};
+use model::matrix::{Bits, Matrix, Matrix16, Matrix32, Matrix64, Matrix256};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -202,7 +202,7 @@ matrix_tests! {
     of_16: Matrix16, 256;
     of_32: Matrix32, 128;
     of_64: Matrix64, 64;
-    of_1024: Matrix1024, 24;
+    of_256: Matrix256, 24;
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn numbers_past_the_capacity_are_never_members() {
     check::<Matrix16>();
     check::<Matrix32>();
     check::<Matrix64>();
-    check::<Matrix1024>();
+    check::<Matrix256>();
 }
 
 #[test]

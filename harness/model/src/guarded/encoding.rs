@@ -17,9 +17,6 @@ use crate::quick::QuickMap;
 use crate::search::{MissingEvents, StaticBounds};
 use crate::skeleton::{Owner, Tags};
 
-/// Limit of the events on cycles that an axiom excludes: the clauses of their positions grow with the square.
-const MAX_CYCLE_EVENTS: usize = 400;
-
 /// The clauses of a program on all of its paths.
 pub(crate) struct GuardedEncoding<'a, M: Matrix> {
     pub(super) program: Rc<GuardedProgram>,
@@ -45,8 +42,6 @@ pub(crate) struct GuardedEncoding<'a, M: Matrix> {
     pub(super) flags: Vec<(usize, Bit)>,
     /// The assumption that no value depends on itself, if any may.
     pub(super) grounded: Option<Bit>,
-    /// True if an axiom has too many clauses.
-    is_too_large: bool,
     pub(super) finals: Vec<Option<BitVector>>,
 }
 
@@ -89,13 +84,13 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
             orders: QuickMap::default(),
             flags: Vec::new(),
             grounded: None,
-            is_too_large: false,
         };
-        Ok(encoding.encode_program().then_some(encoding))
+        encoding.encode_program();
+        Ok(Some(encoding))
     }
 
-    /// Encodes the program and the axioms; returns false if that takes too many clauses.
-    fn encode_program(&mut self) -> bool {
+    /// Encodes the program and the axioms.
+    fn encode_program(&mut self) {
         for clause in &self.program.requirements {
             self.solver.require_any(clause);
         }
@@ -122,7 +117,6 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         {
             self.encode_open_pair(node, from, to, whole);
         }
-        !self.is_too_large
     }
 
     /// Finds an execution of the goal without values out of thin air.
@@ -314,7 +308,7 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         let unless: Vec<Bit> = when.iter().map(|bit| !*bit).collect();
         let n = self.bounds.n;
         if axiom.kind == AxiomKind::Acyclic {
-            self.is_too_large |= !self.encode_acyclic(axiom, &unless);
+            self.encode_acyclic(axiom, &unless);
             return true;
         }
         let mut pairs: Vec<(usize, usize)> = match self.bounds.may(axiom.node) {
@@ -350,15 +344,11 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         true
     }
 
-    /// Encodes an acyclic relation; returns false if too many events may be on a cycle.
-    fn encode_acyclic(&mut self, axiom: &Axiom, unless: &[Bit]) -> bool {
-        let Some(may) = self.bounds.may(axiom.node).as_relation().cloned() else { return true };
+    /// Encodes an acyclic relation.
+    fn encode_acyclic(&mut self, axiom: &Axiom, unless: &[Bit]) {
+        let Some(may) = self.bounds.may(axiom.node).as_relation().cloned() else { return };
         // A cycle lies within one strongly connected component of the upper bound.
-        let components = cyclic_components(&may, self.bounds.n);
-        if components.iter().any(|component| component.len() > MAX_CYCLE_EVENTS) {
-            return false;
-        }
-        for component in components {
+        for component in cyclic_components(&may, self.bounds.n) {
             let before = TotalOrder::new(&mut self.solver, &component, |_, _| false);
             for &from in &component {
                 for &to in &component {
@@ -374,7 +364,6 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
                 }
             }
         }
-        true
     }
 
     /// Returns the bit of a pair of a relation, which has a meaning only if both events execute. The pairs of a set are

@@ -32,12 +32,6 @@ pub trait Bits: Copy + PartialEq + Eq + Hash + Debug + Send + Sync + 'static {
     /// Events of either operand.
     fn union(self, other: Self) -> Self;
 
-    /// Adds the members of another set if the condition holds.
-    #[inline]
-    fn add_if(&mut self, other: Self, condition: bool) {
-        *self = self.union(other.only_if(condition));
-    }
-
     /// Events of both.
     fn intersection(self, other: Self) -> Self;
 
@@ -179,48 +173,41 @@ word_bits!(u16);
 word_bits!(u32);
 word_bits!(u64);
 
-/// The number of words of [`Bits1024`].
-const WORDS: usize = 16;
+/// The number of words of [`Bits256`].
+const WORDS: usize = 4;
 
-/// A set of up to 1,024 events.
+/// A set of up to 256 events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Bits1024(pub [u64; WORDS]);
+pub struct Bits256(pub [u64; WORDS]);
 
-impl Bits1024 {
+impl Bits256 {
     #[inline]
     fn zip(self, other: Self, operation: impl Fn(u64, u64) -> u64) -> Self {
-        Bits1024(std::array::from_fn(|word| operation(self.0[word], other.0[word])))
+        Bits256(std::array::from_fn(|word| operation(self.0[word], other.0[word])))
     }
 }
 
-impl Bits for Bits1024 {
+impl Bits for Bits256 {
     const CAPACITY: usize = 64 * WORDS;
 
     #[inline]
     fn empty() -> Self {
-        Bits1024([0; WORDS])
+        Bits256([0; WORDS])
     }
 
     #[inline]
     fn universe(n: usize) -> Self {
-        Bits1024(std::array::from_fn(|word| u64::universe(n.saturating_sub(64 * word))))
+        Bits256(std::array::from_fn(|word| u64::universe(n.saturating_sub(64 * word))))
     }
 
     #[inline]
     fn single(event: usize) -> Self {
-        Bits1024(std::array::from_fn(|word| if event / 64 == word { 1 << (event % 64) } else { 0 }))
+        Bits256(std::array::from_fn(|word| if event / 64 == word { 1 << (event % 64) } else { 0 }))
     }
 
     #[inline]
     fn only_if(self, condition: bool) -> Self {
         if condition { self } else { Self::empty() }
-    }
-
-    #[inline]
-    fn add_if(&mut self, other: Self, condition: bool) {
-        if condition {
-            *self = self.union(other);
-        }
     }
 
     #[inline]

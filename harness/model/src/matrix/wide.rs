@@ -1,34 +1,34 @@
-//! Relations over up to 1,024 events: one row per event, sixteen words per row.
+//! Relations over up to 256 events: one row per event, four words per row.
 
-use super::{Bits, Bits1024, Matrix};
+use super::{Bits, Bits256, Matrix};
 
-/// A relation over up to 1,024 events.
+/// A relation over up to 256 events.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Matrix1024 {
-    rows: Vec<Bits1024>,
+pub struct Matrix256 {
+    rows: Vec<Bits256>,
 }
 
-impl Matrix for Matrix1024 {
-    type Set = Bits1024;
+impl Matrix for Matrix256 {
+    type Set = Bits256;
 
     fn empty(n: usize) -> Self {
-        Matrix1024 { rows: vec![Bits1024::empty(); n.min(Self::CAPACITY)] }
+        Matrix256 { rows: vec![Bits256::empty(); n.min(Self::CAPACITY)] }
     }
 
     #[inline]
-    fn rows(&self) -> &[Bits1024] {
+    fn rows(&self) -> &[Bits256] {
         &self.rows
     }
 
     #[inline]
-    fn rows_mut(&mut self) -> &mut [Bits1024] {
+    fn rows_mut(&mut self) -> &mut [Bits256] {
         &mut self.rows
     }
 
     #[inline]
-    fn map(&self, operation: impl Fn(usize, Bits1024) -> Bits1024) -> Self {
+    fn map(&self, operation: impl Fn(usize, Bits256) -> Bits256) -> Self {
         let rows = self.rows.iter().enumerate();
-        Matrix1024 { rows: rows.map(|(row, targets)| operation(row, *targets)).collect() }
+        Matrix256 { rows: rows.map(|(row, targets)| operation(row, *targets)).collect() }
     }
 
     fn transpose(&self) -> Self {
