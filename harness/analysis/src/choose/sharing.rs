@@ -12,6 +12,8 @@ use walk::{Blocked, FindingKey};
 const MAX_BOUNDS: usize = 4;
 /// A number of elements for each invocation that leaves some for the next one.
 const SMALL_SHARE: u64 = 2;
+/// A factor of a count: odd, so that the product fills no workgroup unless another factor does.
+const SMALL_FACTOR: u64 = 3;
 
 impl InputChoice {
     /// Returns the code that one invocation alone reaches in every choice, because numbers bound the others.
@@ -81,14 +83,15 @@ impl InputSearch<'_> {
     /// Returns a trial with a barrier that some invocations of a workgroup miss, if no other trial has it.
     ///
     /// A count of all invocations lets each pass `if (i >= count) return;`. Here workgroups are filled in part: counts
-    /// are one less, or the last position that they are compared with, and buffers end before the last invocation. One
-    /// number is changed at a time as well: an offset that shrinks with the count lets each invocation pass again.
+    /// are one less, or the last position that they are compared with, and buffers end before the last invocation. The
+    /// factors of a count are small. One number is changed at a time as well: an offset that shrinks with the count lets
+    /// each invocation pass again.
     pub(super) fn try_partial_workgroups(&mut self, base: usize, others: &[usize]) -> Option<usize> {
         let invocations = saturating_product(self.invocation_counts);
         let bytes = (invocations - 1).saturating_mul(4);
         let (options, trial) = self.trials[base].clone();
-        let (mut less, mut by_positions, mut lengths, mut alone) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let [mut less, mut by_positions, mut lengths, mut factors] = [const { Vec::new() }; 4];
+        let mut alone = Vec::new();
         for (index, input) in options.assumed.iter().enumerate() {
             let compared = trial.compared.get(&index);
             let below = |most: u64| compared.and_then(|all| all.range(1..most).next_back().copied());
@@ -102,6 +105,8 @@ impl InputSearch<'_> {
                         less.push((index, number - 1));
                         by_positions.push((index, position.unwrap_or(number)));
                     }
+                    let is_factor = compared.is_some() && number > SMALL_FACTOR;
+                    factors.extend(Some((index, SMALL_FACTOR)).filter(|_| is_factor));
                     // A count that is the distance of two numbers is zero if both are.
                     let last = if number > 1 { below(number - 1) } else { position };
                     let fewer = [Some(number.saturating_sub(1)).filter(|fewer| *fewer > 0), last];
@@ -124,7 +129,7 @@ impl InputSearch<'_> {
         }
         lengths.extend(&less);
         alone.truncate(if self.synchronizes { 2 * MAX_BOUNDS } else { 0 });
-        for numbers in [less, by_positions, lengths].into_iter().chain(alone) {
+        for numbers in [less, by_positions, lengths, factors].into_iter().chain(alone) {
             let trial = self.try_numbers(base, numbers, MAX_TRIAL_STEPS)?;
             let is_new = |key: &FindingKey| {
                 key.0 == FindingKind::DivergentBarrier
