@@ -362,13 +362,16 @@ impl Analysis for UniformityAnalysis<'_> {
             _ if self.is_update(instruction) => [Data; COMPONENTS],
             op => {
                 let is_uniform = |facts: &Facts<Uniformity>| facts.iter().all(|one| *one == Uniform);
-                let known = is_componentwise(op)
-                    || matches!(
-                        op,
-                        Op::ArrayLength | Op::ImageQuerySize | Op::ImageQuerySizeLod | Op::CopyLogical
-                    );
-                if op == Op::ImageQuerySize || op == Op::ArrayLength || known && facts.iter().all(is_uniform)
-                {
+                let is_uniform_query = match op {
+                    Op::ArrayLength | Op::ImageQuerySize | Op::ImageQueryLevels | Op::ImageQuerySamples => {
+                        true
+                    }
+                    // The image has no facts, and the level has.
+                    Op::ImageQuerySizeLod => is_uniform(&second),
+                    _ => false,
+                };
+                let known = is_componentwise(op) || op == Op::CopyLogical;
+                if is_uniform_query || known && facts.iter().all(is_uniform) {
                     [Uniform; COMPONENTS]
                 } else {
                     [Unknown; COMPONENTS]
