@@ -79,13 +79,15 @@ impl InputSearch<'_> {
         races.retain(|_, inputs| !inputs.is_empty());
         let count = self.invocation_counts.iter().copied().max().unwrap_or(1);
         // From bytes of elements to rows, from elements of rows to planes, and for positions in any order. Strides follow
-        // offsets and extents.
+        // offsets and extents. Masks keep all positions.
         let (rows, elements, positions) = ((4 * count, 4), (16, 4), (4, count));
+        let masks = (count.next_power_of_two() - 1, 1);
         let of_last = [4, 3].into_iter().flat_map(|most| [(rows, most, false), (elements, most, false)]);
         let of_all = [
             (rows, false),
             (elements, false),
             (positions, false),
+            (masks, false),
             (rows, true),
             (elements, true),
             (positions, true),
