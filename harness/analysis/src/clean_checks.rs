@@ -32,7 +32,7 @@ pub(crate) fn find_with_other_subgroup_sizes(
         tried.extend((other.verdict == RaceVerdict::Clean).then(|| size.to_string()));
     }
     if !tried.is_empty() {
-        let sizes = format!("also subgroups of {}", tried.join(" and "));
+        let sizes = format!("also subgroups of {}", tried.join(", "));
         report.limits.push(CoverageLimit::Note(sizes));
     }
     Vec::new()

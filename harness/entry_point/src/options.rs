@@ -18,7 +18,7 @@ use spirv_reader::{HlslRules, ShaderLanguage};
 pub const DEFAULT_UNROLL: u32 = 2;
 
 /// Subgroup sizes of many devices; the first is chosen where none is given.
-const COMMON_SUBGROUP_SIZES: [u32; 3] = [32, 64, 16];
+const COMMON_SUBGROUP_SIZES: [u32; 4] = [32, 64, 16, 8];
 
 /// Options of an analysis: the grid, the inputs, the claim and the bounds.
 #[derive(Clone, Debug, Default)]
