@@ -128,7 +128,7 @@ impl AssumedInput {
                 format!("--spec {}=VALUE", place())
             }
             InputPlace::Launch(LaunchPart::Workgroups(axis) | LaunchPart::Invocations(axis)) => {
-                format!("--grid {}", ["2", "1,2", "1,1,2"].get(*axis).unwrap_or(&"2"))
+                format!("--grid {}", ["X", "1,Y", "1,1,Z"].get(*axis).unwrap_or(&"X"))
             }
             InputPlace::Override(OverrideValue { role: OverrideRole::Definition, .. }) => {
                 format!("-D {}", self.name.split(' ').next().unwrap_or_default())
