@@ -254,7 +254,14 @@ fn unreadable_source(file: &str, what: String) -> TestSource {
 fn file_source(path: &Path, id: String) -> TestSource {
     let file = path_to_text(path);
     let origin = SourceOrigin::File(path.canonicalize().unwrap_or_else(|_| path.to_owned()));
-    TestSource { id, argument: file.clone(), file, variant: String::new(), origin, text: read_file(path) }
+    TestSource {
+        id,
+        argument: file.clone(),
+        file,
+        variant: String::new(),
+        origin,
+        text: decode_text(read_limited(path, MAX_TEXT_BYTES as u64)),
+    }
 }
 
 /// The argument for standard input.
@@ -269,7 +276,7 @@ fn standard_input_source() -> TestSource {
         argument: STANDARD_INPUT.to_owned(),
         variant: String::new(),
         origin: SourceOrigin::StandardInput,
-        text: decode_text(read_limited(std::io::stdin())),
+        text: decode_text(read_stream(std::io::stdin(), MAX_TEXT_BYTES as u64)),
     }
 }
 
@@ -277,27 +284,29 @@ fn is_special(kind: std::fs::FileType) -> bool {
     !kind.is_file() && !kind.is_dir() && !kind.is_symlink()
 }
 
-/// Reads at most one byte more than a test may have, so that the caller can detect a test that is too long.
-fn read_limited(stream: impl Read) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    stream.take(MAX_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn read_file(path: &Path) -> Result<String, SourceReadError> {
-    match std::fs::metadata(path) {
-        Ok(metadata) if is_special(metadata.file_type()) => decode_text(read_pipe(path.to_owned())),
-        Ok(_) => decode_text(File::open(path).and_then(read_limited)),
-        Err(error) => decode_text(Err(error)),
+/// Reads at most one byte more than a limit, so that the caller can detect a file that is too long.
+///
+/// # Errors
+/// Returns those of the file, and a timeout for a pipe without a writer.
+pub fn read_limited(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    match std::fs::metadata(path)?.file_type() {
+        kind if is_special(kind) => read_pipe(path.to_owned(), most),
+        _ => read_stream(File::open(path)?, most),
     }
 }
 
+fn read_stream(stream: impl Read, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    stream.take(most + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Reads a pipe in a second thread, because opening it blocks until a writer opens it.
-fn read_pipe(path: PathBuf) -> std::io::Result<Vec<u8>> {
+fn read_pipe(path: PathBuf, most: u64) -> std::io::Result<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::Builder::new().spawn(move || {
         // The receiver may have timed out.
-        let _ = sender.send(File::open(path).and_then(read_limited));
+        let _ = sender.send(File::open(path).and_then(|file| read_stream(file, most)));
     })?;
     receiver.recv_timeout(PIPE_TIMEOUT).unwrap_or_else(|_| {
         let what = format!("its writer did not close it within {} s", PIPE_TIMEOUT.as_secs());

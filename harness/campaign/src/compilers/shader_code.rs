@@ -1,7 +1,5 @@
 //! `codegen` of shaders: the machine code of each entry point next to its source, and the orders that it keeps.
 
-use std::fs;
-
 use analysis::{InputGrid, InputMode, placed_refusal_text};
 use codegen::order::{RequiredOrder, check_order, orders_of_steps, unordered_neighbours};
 use codegen::{Disassembly, LineSource, MemoryRole, align_module};
@@ -19,6 +17,7 @@ use super::shader_steps::{ShaderSteps, SourceLines, collect_steps};
 use super::targets::CompilerTarget;
 use crate::Failure;
 use crate::compile_worker::{CompilationResult, KernelToCompile};
+use crate::files::{MAX_SHADER_BYTES, read_text};
 use crate::kinds::shader::AnalyzedShader;
 use crate::shader::prepare_run::{device_shader, make_ids_unique};
 use crate::shader::shader_analysis::read_entry_points;
@@ -45,7 +44,8 @@ pub fn load_shader_kernels(
     options: &AnalysisOptions,
 ) -> Result<Vec<ShaderKernel>, Failure> {
     let to_failure = |refusal: Refusal| Failure::input_message(placed_refusal_text(file, &refusal));
-    let lines = fs::read_to_string(file).unwrap_or_default().lines().map(str::to_owned).collect();
+    let lines =
+        read_text(file.as_ref(), MAX_SHADER_BYTES).unwrap_or_default().lines().map(str::to_owned).collect();
     let source = SourceLines { file, lines };
     let mut kernels = Vec::new();
     // Layouts need the sizes of push constants and buffers, not their contents.

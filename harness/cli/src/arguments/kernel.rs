@@ -1,7 +1,5 @@
 //! Arguments that describe the inputs of shaders.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -219,9 +217,7 @@ fn read_input(flag: &str, path: &str) -> Result<Vec<u8>, Failure> {
 }
 
 fn read_limited(path: &Path) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    file.take(inputs::MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    let bytes = campaign::inputs::read_limited(path, inputs::MAX_BYTES).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > inputs::MAX_BYTES {
         return Err(format!("more than {} bytes", inputs::MAX_BYTES));
     }
