@@ -16,7 +16,7 @@ use litmus::minimize::ddmin;
 use model::{Budget, Model};
 use refine::{KernelVersion, Refinement, RefinementQuery};
 use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, RefineVerdict};
-use spirv_reader::SpirvModule;
+use spirv_reader::{ShaderLanguage, SpirvModule};
 
 use super::entry_point_options;
 use super::open_memory::{OpenTerms, resolve_open_terms};
@@ -69,6 +69,8 @@ struct NamedModule<'a> {
     module: SpirvModule,
     /// The overrides whose values its compiler assumed.
     unset: Vec<UnsetOverride>,
+    /// The language of the file, if it is a source.
+    language: Option<ShaderLanguage>,
 }
 
 /// A module as a file has it, with the inputs that the file and the options give.
@@ -87,7 +89,8 @@ fn read_module_file<'a>(
     let options = source.with_given_inputs(options);
     let module = entry_point::inputs::read_bound_module(&source.bytes, &options)
         .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
-    Ok(ModuleFile { named: NamedModule { file, module, unset: source.unset }, bytes: source.bytes, options })
+    let named = NamedModule { file, module, unset: source.unset, language: source.language };
+    Ok(ModuleFile { named, bytes: source.bytes, options })
 }
 
 /// Compares two shaders: one line for each entry point of `before`, or for the one in `options`.
@@ -119,7 +122,9 @@ fn compare_modules(
 ) -> Result<Vec<RefineLine>, Failure> {
     let to_failure =
         |refusal: &entry_point::Refusal| Failure::input_message(placed_refusal_text(before.file, refusal));
-    let known = entry_point_options(before.file, &before.module, &before.unset, options)
+    // Compilers emit some invalid modules for valid sources.
+    let of_source = AnalysisOptions { language: before.language, ..options.clone() };
+    let known = entry_point_options(before.file, &before.module, &before.unset, &of_source)
         .map_err(|refusal| to_failure(&refusal))?;
     let others = after.module.entry_points();
     let mut lines = Vec::with_capacity(known.len());
@@ -362,7 +367,7 @@ impl CompilerRefinement<'_> {
             retried.ok_or(failure)
         });
         let compared = compiled.and_then(|module| {
-            let after = NamedModule { file: command, module, unset: Vec::new() };
+            let after = NamedModule { file: command, module, unset: Vec::new(), language: None };
             compare_modules(&before, &after, &options, self.model, self.request, open.as_ref())
                 .map_err(|failure| CompilerFailure::new("not comparable", failure.report().to_string()))
         });

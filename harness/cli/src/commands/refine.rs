@@ -258,7 +258,7 @@ fn format_comparison(line: &RefineLine) -> String {
         }
     }
     if line.verdict == RefineVerdict::Unknown {
-        text += "  to decide it: inputs that the line names, a longer --timeout, a smaller --grid, or fewer open descriptors\n";
+        text += "  to decide it: inputs that the line names, a longer --timeout, a larger --unroll, a smaller --grid, or fewer open descriptors\n";
     }
     if let Some(reduced) = &line.reduced {
         text += &format!("  shortest command that breaks it: {reduced}\n");
