@@ -13,7 +13,25 @@ pub fn describe_change(change: &ShaderChange) -> String {
 /// Formats a change with its position.
 pub fn describe_placed_change(record: &ChangeRecord) -> String {
     let line = record.line.map_or(String::new(), |line| format!(":{line}"));
-    format!("{}{line}: {}", record.file.as_deref().unwrap_or_default(), describe_change(&record.change))
+    let here =
+        statement_in_line(record).map_or("this line".to_owned(), |code| format!("`{code}` in this line"));
+    format!("{}{line}: {}", record.file.as_deref().unwrap_or_default(), describe_at(&record.change, &here))
+}
+
+/// Returns the statement next to inserted code, if the edits place the code within a line.
+fn statement_in_line(record: &ChangeRecord) -> Option<&str> {
+    let ShaderChange::Insert { code, side, anchor: InsertionAnchor::Line } = &record.change else {
+        return None;
+    };
+    let edit = record.edits.iter().find(|edit| edit.removed > 0 && Some(edit.line) == record.line)?;
+    let lines: Vec<&str> = edit.text.lines().map(str::trim).collect();
+    let inserted = lines.iter().position(|line| line == code)?;
+    let (before, after) = (lines.get(..inserted)?.last()?, lines.get(inserted + 1)?);
+    match side {
+        InsertionSide::Before => Some(after),
+        InsertionSide::After => Some(before),
+        InsertionSide::Around => None,
+    }
 }
 
 /// Formats the changes that remove a finding.
