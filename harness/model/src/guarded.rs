@@ -17,6 +17,7 @@
 
 mod coherence;
 mod encoding;
+mod execution;
 mod finals;
 mod orders;
 mod program;
@@ -38,6 +39,7 @@ use self::program::GuardedProgram;
 use crate::Model;
 use crate::PredictError;
 use crate::bounded_test::BoundedTest;
+use crate::candidate::CandidateExecution;
 use crate::flags::Flags;
 use crate::matrix::{Matrix, with_smallest_matrix};
 use crate::outcome_collector::{Findings, MAX_LISTED_OUTCOMES, OutcomeStatus, OutcomeTable};
@@ -45,7 +47,7 @@ use crate::path::unroll::{PossibleValues, ValueSet, to_constant};
 use crate::prepared::PreparedPlan;
 use crate::quick::QuickMap;
 use crate::search::step_weight;
-use crate::skeleton::{Owner, Tags};
+use crate::skeleton::{Owner, Skeleton, Tags};
 use crate::symmetry::{ThreadSwap, find_swaps};
 
 /// Rounds of the analysis of possible values before sets that still grow have all of them.
@@ -60,24 +62,114 @@ pub(crate) fn decide_program(
     outcomes: Option<OutcomeTable>,
     tracker: &BudgetTracker<'_>,
 ) -> Result<Option<Findings>, PredictError> {
+    let mut findings = Findings { unlisted: outcomes.is_none(), ..Findings::default() };
+    findings.outcomes = outcomes.unwrap_or_default();
+    let Some((program, prepared, solver)) = prepare_program(bounded, tracker)? else { return Ok(None) };
+    with_smallest_matrix!(program.skeleton.len(), M => {
+        match GuardedEncoding::<M>::new(program.clone(), &prepared, solver, false)? {
+            Some(encoding) => Ok(find_answers(bounded, &program, &prepared, encoding, findings)),
+            None => Ok(None),
+        }
+    })
+}
+
+/// Returns the guarded program of a test, its plan and its solver; `None` if it is not supported.
+fn prepare_program<'t>(
+    bounded: BoundedTest<'_>,
+    tracker: &'t BudgetTracker<'t>,
+) -> Result<Option<(Rc<GuardedProgram>, PreparedPlan, CircuitSolver<'t>)>, PredictError> {
     if tracker.is_exhausted() {
         return Ok(None);
     }
     let Some((program, solver)) = fit_values(bounded, tracker)? else { return Ok(None) };
-    let program = Rc::new(program);
     // Runs that do not end have no final values of memory, which a filter may name.
     if bounded.test.filter.is_some() && program.ended != Bit::TRUE {
         return Ok(None);
     }
     let prepared = bounded.compiled.prepare_plan(&program.skeleton).with_missing_events();
-    let mut findings = Findings { unlisted: outcomes.is_none(), ..Findings::default() };
-    findings.outcomes = outcomes.unwrap_or_default();
+    Ok(Some((Rc::new(program), prepared, solver)))
+}
+
+/// An execution to find.
+pub(crate) struct ExecutionGoal<'g> {
+    /// The condition of its outcome. Without one, its threads need not end.
+    pub(crate) condition: Option<&'g Condition>,
+    /// The flags of which it raises one, if any.
+    pub(crate) raises: Option<&'g dyn Fn(&Flags) -> bool>,
+    /// True for an execution that may violate axioms.
+    pub(crate) is_inconsistent: bool,
+}
+
+/// Executions with their event structures.
+pub(crate) type FoundExecutions = Vec<(Skeleton, CandidateExecution)>;
+
+/// Finds executions that reach a goal; `None` if that is not possible here. Of inconsistent ones, one may violate any
+/// axioms, and others violate one alone.
+pub(crate) fn find_executions(
+    mut bounded: BoundedTest<'_>,
+    goal: &ExecutionGoal<'_>,
+    tracker: &BudgetTracker<'_>,
+) -> Result<Option<FoundExecutions>, PredictError> {
+    // What is proved of the shipped models follows from their axioms.
+    bounded.semantic.is_shipped_vulkan &= !goal.is_inconsistent;
+    let Some((program, prepared, solver)) = prepare_program(bounded, tracker)? else { return Ok(None) };
     with_smallest_matrix!(program.skeleton.len(), M => {
-        match GuardedEncoding::<M>::new(program.clone(), &prepared, solver)? {
-            Some(encoding) => Ok(find_answers(bounded, &program, &prepared, encoding, findings)),
+        match GuardedEncoding::<M>::new(program.clone(), &prepared, solver, goal.is_inconsistent)? {
+            Some(encoding) => Ok(search_executions(bounded, goal, &prepared, encoding)),
             None => Ok(None),
         }
     })
+}
+
+/// Finds executions that reach a goal; `None` if some need values out of thin air or the budget ends.
+fn search_executions<M: Matrix>(
+    bounded: BoundedTest<'_>,
+    goal: &ExecutionGoal<'_>,
+    prepared: &PreparedPlan,
+    mut encoding: GuardedEncoding<'_, M>,
+) -> Option<FoundExecutions> {
+    let BoundedTest { test, observables, .. } = bounded;
+    let mut wanted = Vec::new();
+    for condition in [test.filter.as_ref(), goal.condition].into_iter().flatten() {
+        wanted.push(encoding.condition_bit(&ResolvedCondition::new(test, observables, condition)));
+    }
+    if goal.condition.is_some() {
+        wanted.push(encoding.program.ended);
+    }
+    if let Some(raises) = goal.raises {
+        let mut raised = Vec::new();
+        for (axiom, bit) in &encoding.flags {
+            let mut flags = Flags::default();
+            flags.raise_axiom(&prepared.plan.axioms[*axiom]);
+            raised.extend(raises(&flags).then_some(*bit));
+        }
+        wanted.push(encoding.solver.circuit.any(&raised));
+    }
+    let Some(axioms) = encoding.assumed_axioms.clone() else {
+        let is_found = encoding.find_execution(&wanted)??;
+        return Some(is_found.then(|| encoding.describe_solution()).into_iter().collect());
+    };
+    if !encoding.find_execution(&wanted)?? {
+        return Some(Vec::new());
+    }
+    let mut found = vec![encoding.describe_solution()];
+    // A violation between threads explains more than one of the order of a thread's own writes.
+    let mut coherent = wanted.clone();
+    coherent.extend(encoding.program_order_of_writes());
+    if encoding.find_execution(&coherent) == Some(Some(true)) {
+        found = vec![encoding.describe_solution()];
+        wanted = coherent;
+    }
+    for violated in 0..axioms.len() {
+        let others = axioms.iter().enumerate().filter(|(axiom, _)| *axiom != violated);
+        let goal: Vec<Bit> = wanted.iter().copied().chain(others.map(|(_, holds)| *holds)).collect();
+        match encoding.find_execution(&goal) {
+            Some(Some(true)) => found.push(encoding.describe_solution()),
+            Some(Some(false)) | None => {}
+            Some(None) => break,
+        }
+    }
+    Some(found)
 }
 
 /// Builds a program whose reads return all values that its writes may store, and few more.

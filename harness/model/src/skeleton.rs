@@ -7,6 +7,7 @@ mod barriers;
 mod build;
 mod candidates;
 mod relations;
+mod restrict;
 mod subgroup;
 mod tangles;
 mod vocabulary;

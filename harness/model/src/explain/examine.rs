@@ -11,15 +11,18 @@ use super::{
     BrokenAxiom, ExplainOptions, ExplainedEdge, ExplainedExecution, ExplanationAnswer, FoundRace,
     UninitialisedRead,
 };
+use crate::bounded_test::BoundedTest;
 use crate::candidate::{
     CandidateExecution, CandidateVisitor, EnumerationBounds, EnumerationEnd, for_each_candidate,
     passes_filter,
 };
 use crate::cat::source::text_of;
 use crate::cat::{self, Axiom, AxiomKind, CompiledModel, NodeId, PlanNode};
-use crate::combinations::collect_skeletons;
+use crate::combinations::for_each_skeleton;
 use crate::flags::Flags;
+use crate::guarded::{ExecutionGoal, find_executions};
 use crate::matrix::{Bits, Matrix, with_smallest_matrix};
+use crate::search::step_weight;
 use crate::skeleton::{Skeleton, Tags};
 use crate::valuation::ValueDomain;
 use crate::{Model, PredictError};
@@ -28,16 +31,32 @@ use solver::BudgetTracker;
 /// Derived relations that are drawn if the model defines them.
 const DRAWN_RELATIONS: [&str; 3] = ["fr", "sw", "locord"];
 
+/// Limit of the event structures whose candidates are enumerated.
+const MAX_SKELETONS: usize = 4096;
+
+/// Limit of the candidates that are enumerated before the solver is used, for an event structure of few events.
+const FIRST_CANDIDATES: u64 = 5_000;
+
+/// Steps of the solver that take about as long as to examine a candidate.
+const SOLVER_STEPS_PER_CANDIDATE: u64 = 8;
+
 /// One test under one model, ready to be searched.
 pub(super) struct ExecutionSearch<'a> {
     test: &'a Test,
+    model: &'a Model,
     plan: Arc<CompiledModel>,
+    unroll: u32,
     skeletons: Vec<Skeleton>,
+    /// True if the test has more event structures.
+    has_more_skeletons: bool,
     options: &'a ExplainOptions<'a>,
     tracker: &'a BudgetTracker<'a>,
     allows_thin_air: bool,
     domain: ValueDomain<'a>,
 }
+
+/// The number of broken axioms, and the length of the shortest violation.
+type Distance = (usize, usize);
 
 /// Axioms and flags of a candidate.
 struct ExaminedCandidate {
@@ -52,16 +71,32 @@ struct ExaminedCandidate {
 impl<'a> ExecutionSearch<'a> {
     pub(super) fn new(
         test: &'a Test,
-        model: &Model,
+        model: &'a Model,
         options: &'a ExplainOptions<'a>,
         unroll: u32,
         tracker: &'a BudgetTracker<'a>,
     ) -> Result<ExecutionSearch<'a>, PredictError> {
         let semantic = model.execution_semantics();
+        let mut skeletons = Vec::new();
+        let mut has_more_skeletons = false;
+        let collected = for_each_skeleton(test, semantic, unroll, &mut |skeleton| {
+            has_more_skeletons = skeletons.len() == MAX_SKELETONS;
+            if !has_more_skeletons {
+                skeletons.push(skeleton);
+            }
+            Ok(!has_more_skeletons)
+        });
+        match collected {
+            Err(PredictError::TooManyPaths { .. }) => has_more_skeletons = true,
+            collected => collected?,
+        }
         Ok(ExecutionSearch {
             test,
+            model,
             plan: model.plan_for(test)?,
-            skeletons: collect_skeletons(test, semantic, unroll)?,
+            unroll,
+            skeletons,
+            has_more_skeletons,
             options,
             tracker,
             allows_thin_air: semantic.allows_thin_air,
@@ -69,21 +104,45 @@ impl<'a> ExecutionSearch<'a> {
         })
     }
 
-    /// Visits the candidates with a wanted outcome.
+    /// Returns the limits of an enumeration before and after the solver is used.
+    fn candidate_limits(&self) -> [u64; 2] {
+        let events = self.skeletons.iter().map(Skeleton::len).max().unwrap_or(0);
+        let all = self.options.max_candidates;
+        [all.min(FIRST_CANDIDATES / step_weight(events)), all]
+    }
+
+    /// Visits the candidates with a wanted outcome, up to a limit.
     fn visit_candidates(
         &self,
+        limit: u64,
         terminated: bool,
         is_relevant: &dyn Fn(&Outcome) -> bool,
         visit: &mut CandidateVisitor<'_>,
     ) -> Result<EnumerationEnd, PredictError> {
         let bounds = EnumerationBounds {
-            remaining: self.options.max_candidates,
+            remaining: limit,
             tracker: self.tracker,
             allows_thin_air: self.allows_thin_air,
             domain: &self.domain,
         };
         let skeletons = self.skeletons.iter().filter(|skeleton| skeleton.terminated || !terminated);
-        for_each_candidate(skeletons, bounds, is_relevant, visit)
+        match for_each_candidate(skeletons, bounds, is_relevant, visit)? {
+            EnumerationEnd::Exhausted if self.has_more_skeletons => Ok(EnumerationEnd::LimitReached),
+            end => Ok(end),
+        }
+    }
+
+    /// Finds executions that reach a goal with the solver; `None` if that is not possible.
+    fn solve(
+        &self,
+        goal: &ExecutionGoal<'_>,
+    ) -> Result<Option<Vec<(Skeleton, CandidateExecution)>>, PredictError> {
+        let (compiled, observables) = (self.model.model_plans_for(self.test)?, self.test.observables());
+        let bounded = BoundedTest::new(self.test, self.model, &compiled, &observables, self.unroll);
+        let tracker = BudgetTracker::new(self.tracker.remaining().divided(SOLVER_STEPS_PER_CANDIDATE));
+        let found = find_executions(bounded, goal, &tracker);
+        self.tracker.spend(tracker.spent_steps() / SOLVER_STEPS_PER_CANDIDATE);
+        found
     }
 
     /// Returns the predicate that an outcome meets the condition and the filter.
@@ -101,10 +160,10 @@ impl<'a> ExecutionSearch<'a> {
         verdict: Option<bool>,
     ) -> Result<ExplanationAnswer, PredictError> {
         let shows_outcome = self.shows(condition);
-        let mut candidates = 0;
-        let mut witness = None;
-        let mut closest: Option<((usize, usize), usize, Skeleton, CandidateExecution)> = None;
-        let end = self.visit_candidates(true, &shows_outcome, &mut |skeleton, candidate| {
+        let (mut candidates, mut witness) = (0, None);
+        let mut closest: Option<(Distance, usize, Skeleton, CandidateExecution)> = None;
+        let mut end = EnumerationEnd::LimitReached;
+        let mut consider = |skeleton: &Skeleton, candidate: CandidateExecution| {
             candidates += 1;
             let examined = self.examine_candidate(skeleton, &candidate)?;
             let Some(first) = examined.broken_axioms.first().copied() else {
@@ -117,7 +176,24 @@ impl<'a> ExecutionSearch<'a> {
                 closest = Some((distance, first, skeleton.clone(), candidate));
             }
             Ok(true)
-        })?;
+        };
+        for limit in self.candidate_limits() {
+            end = self.visit_candidates(limit, true, &shows_outcome, &mut consider)?;
+            if end != EnumerationEnd::LimitReached || limit == self.options.max_candidates {
+                break;
+            }
+            let is_inconsistent = verdict == Some(false);
+            let goal = ExecutionGoal { condition: Some(condition), raises: None, is_inconsistent };
+            if let Some(found) = self.solve(&goal)? {
+                if found.is_empty() {
+                    end = EnumerationEnd::Exhausted;
+                }
+                for (skeleton, candidate) in found {
+                    consider(&skeleton, candidate)?;
+                }
+                break;
+            }
+        }
         if witness.is_some() || verdict == Some(true) {
             return Ok(ExplanationAnswer::Allowed { witness });
         }
@@ -159,7 +235,8 @@ impl<'a> ExecutionSearch<'a> {
     ) -> Result<(Vec<(ExplainedExecution, bool)>, bool), PredictError> {
         let shows_condition = self.shows(condition);
         let mut found = Vec::new();
-        let end = self.visit_candidates(true, &shows_condition, &mut |skeleton, candidate| {
+        let limit = self.options.max_candidates;
+        let end = self.visit_candidates(limit, true, &shows_condition, &mut |skeleton, candidate| {
             let examined = self.examine_candidate(skeleton, &candidate)?;
             if !examined.broken_axioms.is_empty() {
                 return Ok(true);
@@ -180,13 +257,10 @@ impl<'a> ExecutionSearch<'a> {
         condition: &Condition,
         find_fix: impl FnOnce() -> Result<FixSearchResult, PredictError>,
     ) -> Result<Option<FoundRace>, PredictError> {
-        let shows_outcome = self.shows(condition);
         // Prefer a race that also shows the outcome.
-        let found_execution = match self.find_flagged(&Flags::has_race, true, &shows_outcome)? {
+        let found_execution = match self.find_flagged(&Flags::has_race, Some(condition))? {
             // Without the outcome, executions that do not end count as well.
-            None => {
-                self.find_flagged(&Flags::has_race, false, &|outcome| passes_filter(self.test, outcome))?
-            }
+            None => self.find_flagged(&Flags::has_race, None)?,
             found => found,
         };
         let Some((skeleton, candidate)) = found_execution else { return Ok(None) };
@@ -196,9 +270,7 @@ impl<'a> ExecutionSearch<'a> {
     /// Returns an uninitialised read in some consistent execution, if one is found.
     pub(super) fn find_uninitialised_read(&self) -> Result<Option<UninitialisedRead>, PredictError> {
         let reads_uninitialised = |flags: &Flags| flags.uninitialised;
-        let Some((skeleton, candidate)) =
-            self.find_flagged(&reads_uninitialised, false, &|outcome| passes_filter(self.test, outcome))?
-        else {
+        let Some((skeleton, candidate)) = self.find_flagged(&reads_uninitialised, None)? else {
             return Ok(None);
         };
         // Reads of threads precede final reads.
@@ -209,22 +281,36 @@ impl<'a> ExecutionSearch<'a> {
         Ok(read.map(|read| UninitialisedRead { execution, read: event_id(read) }))
     }
 
-    /// Returns a consistent execution that raises certain flags, if one is found.
+    /// Returns a consistent execution that raises certain flags, if one is found; without a condition of its outcome, it
+    /// need not end.
     fn find_flagged(
         &self,
         has_flags: &dyn Fn(&Flags) -> bool,
-        terminated: bool,
-        is_relevant: &dyn Fn(&Outcome) -> bool,
+        condition: Option<&Condition>,
     ) -> Result<Option<(Skeleton, CandidateExecution)>, PredictError> {
+        let is_relevant = self.shows(condition.unwrap_or(&Condition::True));
         let mut found = None;
-        self.visit_candidates(terminated, is_relevant, &mut |skeleton, candidate| {
+        let mut consider = |skeleton: &Skeleton, candidate: CandidateExecution| {
             let examined = self.examine_candidate(skeleton, &candidate)?;
             if !examined.broken_axioms.is_empty() || !has_flags(&examined.flags) {
                 return Ok(true);
             }
             found = Some((skeleton.clone(), candidate));
             Ok(false)
-        })?;
+        };
+        for limit in self.candidate_limits() {
+            let end = self.visit_candidates(limit, condition.is_some(), &is_relevant, &mut consider)?;
+            if end != EnumerationEnd::LimitReached || limit == self.options.max_candidates {
+                break;
+            }
+            let goal = ExecutionGoal { condition, raises: Some(has_flags), is_inconsistent: false };
+            if let Some(executions) = self.solve(&goal)? {
+                for (skeleton, candidate) in executions {
+                    consider(&skeleton, candidate)?;
+                }
+                break;
+            }
+        }
         Ok(found)
     }
 

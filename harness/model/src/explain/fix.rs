@@ -11,7 +11,9 @@ use litmus::{InstructionKind, Prediction, Race, Span, Test, ThreadId};
 
 use super::ExplainOptions;
 use super::strengthen::{is_not_searched, list_stronger_forms};
-use crate::{Model, PredictError, PredictOptions, predict};
+use crate::explore::ExplorationStrategy;
+use crate::predict::predict_with_tracker;
+use crate::{Model, PredictError};
 use solver::BudgetTracker;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,8 +181,14 @@ struct StrengtheningSearch<'a> {
 
 impl StrengtheningSearch<'_> {
     fn predict_strengthened(&self, strengthened: &Strengthening) -> Result<Prediction, PredictError> {
-        let predict_options = PredictOptions { budget: self.tracker.remaining(), unroll: self.unroll };
-        predict(&apply_strengthening(self.test, strengthened), self.model, &predict_options)
+        let changed = apply_strengthening(self.test, strengthened);
+        predict_with_tracker(
+            &changed,
+            self.model,
+            self.unroll,
+            ExplorationStrategy::DECIDE_ONLY,
+            self.tracker,
+        )
     }
 
     /// Strengthens every instruction to its strongest form, then weakens each as far as possible.

@@ -5,11 +5,11 @@ use std::rc::Rc;
 use litmus::LocationId;
 use solver::{Assignment, Bit, BitVector, CircuitSolver};
 
-use super::orders::{TotalOrder, cyclic_components, order_bit};
+use super::orders::{TotalOrder, cyclic_components};
 use super::program::GuardedProgram;
 use crate::PredictError;
-use crate::cat::{Axiom, AxiomKind, CatValue, NodeId, PlanNode, RecursionGroup};
-use crate::choice::{ReadChoice, co_bounds, is_axiom_possible, static_base_value};
+use crate::cat::{self, Axiom, AxiomKind, CatValue, NodeId, PlanNode, RecursionGroup};
+use crate::choice::ReadChoice;
 use crate::interval::Bounds;
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::PreparedPlan;
@@ -38,6 +38,8 @@ pub(crate) struct GuardedEncoding<'a, M: Matrix> {
     pub(super) sources: QuickMap<usize, Vec<(usize, Bit)>>,
     /// The orders of the writes to each storage.
     orders: QuickMap<LocationId, TotalOrder>,
+    /// The assumption that each axiom holds; `None` if all must hold.
+    pub(super) assumed_axioms: Option<Vec<Bit>>,
     /// The flag axioms that can be raised, each with the assumption that raises it.
     pub(super) flags: Vec<(usize, Bit)>,
     /// The assumption that no value depends on itself, if any may.
@@ -46,11 +48,12 @@ pub(crate) struct GuardedEncoding<'a, M: Matrix> {
 }
 
 impl<'a, M: Matrix> GuardedEncoding<'a, M> {
-    /// Encodes a program; `None` if the model is not supported.
+    /// Encodes a program; `None` if the model is not supported. If axioms are assumed, executions may violate some.
     pub(super) fn new(
         program: Rc<GuardedProgram>,
         prepared: &'a PreparedPlan,
         solver: CircuitSolver<'a>,
+        assumes_axioms: bool,
     ) -> Result<Option<GuardedEncoding<'a, M>>, PredictError> {
         let skeleton = &program.skeleton;
         let implied = program.implied_events(&solver.circuit);
@@ -82,6 +85,7 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
             paths: QuickMap::default(),
             sources: QuickMap::default(),
             orders: QuickMap::default(),
+            assumed_axioms: assumes_axioms.then(Vec::new),
             flags: Vec::new(),
             grounded: None,
         };
@@ -109,7 +113,12 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
                     self.flags.push((index, raised));
                 }
             } else {
-                self.encode_axiom(axiom, None);
+                let assumed = self.assumed_axioms.as_mut().map(|assumed| {
+                    let holds = self.solver.circuit.input();
+                    assumed.push(holds);
+                    holds
+                });
+                self.encode_axiom(axiom, assumed);
             }
         }
         while !self.solver.is_exhausted()
@@ -128,7 +137,9 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         }
         let found = self.solver.solve(goal);
         debug_assert!(
-            found != Some(true) || self.is_solution_consistent().unwrap_or(false),
+            found != Some(true)
+                || self.assumed_axioms.is_some()
+                || self.is_solution_consistent().unwrap_or(false),
             "the clauses must agree with the axioms"
         );
         match (found, self.grounded) {
@@ -143,52 +154,19 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
         }
     }
 
-    /// Evaluates the model on the execution that the solver found: true if it is consistent.
+    /// Evaluates the model on the execution that the solver found: true if it is consistent and raises the flags.
     ///
-    /// It shares nothing with the clauses but the choices: its events are those that execute.
-    pub(super) fn is_solution_consistent(&self) -> Result<bool, PredictError> {
-        let (program, plan) = (&self.program, &self.prepared.plan);
-        let (skeleton, assignment) = (&program.skeleton, self.solver.assignment());
-        let events: Vec<usize> =
-            (0..skeleton.len()).filter(|event| assignment.bit(program.executes[*event])).collect();
-        let project_relation = |related: &dyn Fn(usize, usize) -> bool| {
-            let pairs = (0..events.len()).flat_map(|from| (0..events.len()).map(move |to| (from, to)));
-            M::from_pairs(events.len(), pairs.filter(|(from, to)| related(events[*from], events[*to])))
-        };
-        let mut bounds: Bounds<M> = Bounds::new(self.prepared, events.len(), None);
-        for (id, base) in &self.prepared.static_bases {
-            let value = static_base_value::<M>(plan, skeleton, plan.node_at(*id).kind(), *base)?;
-            let name = plan.name_text(base.name);
-            let value = value
-                .filter_pairs(skeleton.len(), |from, to| assignment.bit(program.path_bit(name, from, to)));
-            let value = match value {
-                CatValue::Relation(pairs) => {
-                    CatValue::Relation(project_relation(&|from, to| pairs.contains(from, to)))
-                }
-                CatValue::Set(members) => {
-                    let mut projected = M::Set::empty();
-                    let inside = (0..events.len()).filter(|event| members.contains(events[*event]));
-                    inside.for_each(|event| projected.insert(event));
-                    CatValue::Set(projected)
-                }
-            };
-            bounds.set(*id, value.clone(), value);
-        }
-        let reads_from = project_relation(&|from, to| assignment.bit(self.reads_from_bit(from, to)));
-        let (_, may_precede): (M, M) = co_bounds(skeleton, None);
-        let precedes = project_relation(&|from, to| {
-            may_precede.contains(from, to) && self.is_before(&assignment, from, to)
-        });
-        for (ids, value) in [(&self.prepared.rf, reads_from), (&self.prepared.co, precedes)] {
-            for id in ids {
-                bounds.set(*id, CatValue::Relation(value.clone()), CatValue::Relation(value.clone()));
-            }
-        }
-        bounds.evaluate_all(plan);
-        Ok(plan.axioms.iter().filter(|axiom| !axiom.is_flag).all(|axiom| is_axiom_possible(axiom, &bounds))
-            && self.flags.iter().all(|(axiom, raised)| {
-                !assignment.bit(*raised) || is_axiom_possible(&plan.axioms[*axiom], &bounds)
-            }))
+    /// It shares nothing with the clauses but the choices.
+    fn is_solution_consistent(&self) -> Result<bool, PredictError> {
+        let (skeleton, candidate) = self.describe_solution();
+        let (plan, assignment) = (&self.prepared.plan, self.solver.assignment());
+        let values = candidate.evaluate::<M>(plan, &skeleton)?;
+        let holds = |axiom: &Axiom| cat::axiom_holds(axiom, &values[axiom.node.to_index()]);
+        Ok(plan.axioms.iter().filter(|axiom| !axiom.is_flag).all(holds)
+            && self
+                .flags
+                .iter()
+                .all(|(axiom, raised)| !assignment.bit(*raised) || holds(&plan.axioms[*axiom])))
     }
 
     /// Returns true if a write precedes another of its storage in the execution that the solver found.
@@ -199,7 +177,7 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
             (false, true) => false,
             (true, true) => from < to,
             (false, false) => match events[from].storage.and_then(|storage| self.orders.get(&storage)) {
-                Some(order) => order.is_before(assignment, from, to),
+                Some(order) => assignment.bit(order.bit(from, to)),
                 // No clause depends on the order.
                 None => from < to,
             },
@@ -261,7 +239,7 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
                 for (write, source) in self.sources.get(&read).cloned().unwrap_or_default() {
                     for (from, bit) in self.program.sources[write].clone() {
                         if component.contains(&from) {
-                            let ordered = order_bit(&mut self.solver, &before, from, read);
+                            let ordered = before.bit(from, read);
                             self.solver.require_any(&[!grounded, !source, !bit, ordered]);
                         }
                     }
@@ -297,10 +275,27 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
             let order = TotalOrder::new(&mut self.solver, &writes, is_certain);
             self.orders.insert(storage, order);
         }
-        match self.orders.get(&storage) {
-            Some(order) => order_bit(&mut self.solver, order, from, to),
-            None => Bit::FALSE,
+        self.orders.get(&storage).map_or(Bit::FALSE, |order| order.bit(from, to))
+    }
+
+    /// Returns the bits that writes of one thread to one storage are ordered as in the program.
+    pub(super) fn program_order_of_writes(&mut self) -> Vec<Bit> {
+        let program = self.program.clone();
+        let events = &program.skeleton.events;
+        let is_pair = |first: usize, second: usize| {
+            let [one, other] = [first, second].map(|event| &events[event]);
+            first < second && one.owner == other.owner && matches!(one.owner, Owner::Thread(_))
+        };
+        let mut ordered = Vec::new();
+        for storage in program.skeleton.storages() {
+            let writes = self.writes_of(Some(storage));
+            for (first, second) in
+                writes.iter().flat_map(|one| writes.iter().map(move |other| (*one, *other)))
+            {
+                ordered.extend(is_pair(first, second).then(|| self.co_bit(first, second)));
+            }
         }
+        ordered
     }
 
     /// Encodes an axiom, conditional on `when`; returns false if it cannot hold.
@@ -356,7 +351,7 @@ impl<'a, M: Matrix> GuardedEncoding<'a, M> {
                         continue;
                     }
                     let edge = self.pair_term(axiom.node, from, to);
-                    let ordered = order_bit(&mut self.solver, &before, from, to);
+                    let ordered = before.bit(from, to);
                     let executes = [self.program.executes[from], self.program.executes[to]];
                     let mut clause = unless.to_vec();
                     clause.extend([!edge, !executes[0], !executes[1], ordered]);

@@ -117,6 +117,10 @@ impl Tags {
         self.bits |= bits;
     }
 
+    pub(crate) fn remove(&mut self, bits: u64) {
+        self.bits &= !bits;
+    }
+
     pub(super) fn add_scope(&mut self, scope: Scope) {
         self.add(match scope {
             Scope::Invocation => Tags::INV,
