@@ -1,36 +1,7 @@
 //! The environment variables that the program reads.
 
 /// Each variable with its effect, as the reference lists them.
-pub const VARIABLES: &[(&str, &str)] = &[
-    ("VK_LITMUS_DEVICE", "devices of a run without `--device`, separated by commas"),
-    ("VK_LITMUS_SHARD", "the shard of a run without `--shard`, as `i/n`"),
-    (
-        "VK_LITMUS_MASK",
-        "device features and limits that are hidden from every device, such as `shaderInt64` or `maxComputeWorkGroupInvocations=128`",
-    ),
-    ("VK_LITMUS_SWIFTSHADER_ICD", "the driver file of SwiftShader, if it is not in a known place"),
-    ("VK_LITMUS_EXTRA_ICDS", "driver files in addition to those of the system, separated by colons"),
-    ("VK_LITMUS_COMPILERS", "the folder of `ci/compilers`, with drivers for compile-only devices"),
-    ("VK_LITMUS_WORKER", "set by the program for its workers: the mark of a worker and its descendants"),
-    ("VK_LITMUS_COMPILE_ONLY", "set by the program for its workers: the chip of a compile-only device"),
-    ("VK_LITMUS_COMPLETE", "set by shells that request completions"),
-    (
-        "VK_DRIVER_FILES",
-        "read by the Vulkan loader: the driver files. If it is set and no device is found, the exit code is 3",
-    ),
-    ("VK_LITMUS_RECORD", "the folder to which the layer of `record` writes; `record` sets it"),
-    ("VK_LITMUS_RECORD_KEEP", "cases per kind of dispatch; `record` sets it"),
-    ("VK_LITMUS_RECORD_BYTES", "limit of recorded contents; `record` sets it"),
-    ("VK_ICD_FILENAMES", "the older name of VK_DRIVER_FILES"),
-    ("CI", "if it is set, no Vulkan device means exit code 3 instead of the simulated GPU"),
-    (
-        "DEQP_RUNNER_THREAD",
-        "set by gtest-runner: the first verdicts of a test are reported again if it repeats the test",
-    ),
-    ("LP_NUM_THREADS", "threads of lavapipe; one per processor if unset"),
-    ("RUST_LOG", "the log filter, instead of `--verbose`"),
-    ("NO_COLOR", "if it is set, no output has colours"),
-];
+pub const VARIABLES: &str = include_str!("environment/variables.tsv");
 
 #[cfg(test)]
 mod tests {
@@ -46,7 +17,7 @@ mod tests {
                 for word in text.split(|c: char| !c.is_ascii_uppercase() && c != '_') {
                     let is_ours = word.strip_prefix("VK_LITMUS_").is_some_and(|rest| !rest.is_empty());
                     // Variables of tests and maintenance are in CONTRIBUTING.md.
-                    let is_listed = VARIABLES.iter().any(|(name, _)| *name == word);
+                    let is_listed = VARIABLES.lines().any(|row| row.split('\t').next() == Some(word));
                     if is_ours && !is_listed {
                         missing.push(word.to_owned());
                     }

@@ -22,91 +22,8 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Interfaces", &["serve", "lsp"]),
 ];
 
-/// Examples of each command.
-const EXAMPLES: &[(&str, &[&str])] = &[
-    ("race", &["vk-litmus race shader.comp", "vk-litmus race reduce.wgsl --grid 4 --buffer 0.0=iota:1024"]),
-    (
-        "record",
-        &[
-            "vk-litmus record -- ./program --frames 10",
-            "vk-litmus record --out recording --no-judge -- python3 app.py",
-        ],
-    ),
-    ("lint", &["vk-litmus lint shader.comp", "vk-litmus lint"]),
-    (
-        "refine",
-        &[
-            "vk-litmus refine before.spv after.spv --open all",
-            "vk-litmus refine shader.comp --open all --through 'spirv-opt -O {in} -o {out}'",
-        ],
-    ),
-    ("patterns", &["vk-litmus patterns", "vk-litmus patterns spin-lock --form right"]),
-    (
-        "run",
-        &[
-            "vk-litmus run --device lavapipe",
-            "vk-litmus run 'mp/*' --device gpu --time 30s --out results",
-            "vk-litmus run shader.comp --grid 2 --device lavapipe",
-            "vk-litmus run --resume results --time 2m",
-        ],
-    ),
-    (
-        "check",
-        &["vk-litmus check mp/MP+rel-acq", "vk-litmus check lock.comp --grid 2 --assert 'data.count == 2'"],
-    ),
-    (
-        "explain",
-        &[
-            "vk-litmus explain mp/MP+rel-acq",
-            "vk-litmus explain mp/MP+plain --format svg",
-            "vk-litmus explain reduce.comp --format html > race.html",
-        ],
-    ),
-    ("tests", &["vk-litmus tests", "vk-litmus tests 'barrier/*'", "vk-litmus tests --device lavapipe"]),
-    (
-        "convert",
-        &[
-            "vk-litmus convert mp/MP+rel-acq --to glsl",
-            "vk-litmus convert FOLDER --to khronos --out converted",
-        ],
-    ),
-    (
-        "compile",
-        &["vk-litmus compile mp/MP+rel-acq --emit spvasm", "vk-litmus compile mp/MP+rel-acq --out test.spv"],
-    ),
-    ("codegen", &["vk-litmus codegen mp/MP+rel-acq --device radv:navi31 --emit asm --form merged"]),
-    ("compilers", &["vk-litmus compilers"]),
-    ("devices", &["vk-litmus devices", "vk-litmus devices --compile-only"]),
-    ("faults", &["vk-litmus faults", "vk-litmus faults --format json"]),
-    ("tune", &["vk-litmus tune --device gpu --time 2m --out tuned.toml"]),
-    ("bench", &["vk-litmus bench --device lavapipe", "vk-litmus bench --stress pte,gpuharbor --device gpu"]),
-    ("models", &["vk-litmus models", "vk-litmus models vulkan --text"]),
-    ("clauses", &["vk-litmus clauses VK-SW-01"]),
-    ("compare", &["vk-litmus compare sc tso", "vk-litmus compare sc tso --synthesize 4"]),
-    (
-        "generate",
-        &["vk-litmus generate --clause VK-SW-01", "vk-litmus generate --model tso --events 3 --out tests"],
-    ),
-    ("report", &["vk-litmus report results", "vk-litmus report before after --format md"]),
-    (
-        "plot",
-        &[
-            "vk-litmus plot sb/SB+rlx-rlx before after",
-            "vk-litmus plot 'sb/*' results --size column --theme dark",
-        ],
-    ),
-    (
-        "repro",
-        &["vk-litmus repro --results results --out repro", "vk-litmus repro mp/MP+rel-acq --out repro-mp"],
-    ),
-    ("diff", &["vk-litmus diff before after", "vk-litmus diff results --model vulkan-1.2"]),
-    ("merge", &["vk-litmus merge part1 part2 --out whole"]),
-    ("lsp", &["vk-litmus lsp"]),
-    ("serve", &["vk-litmus serve", "vk-litmus serve --port 8000 --timeout 10s"]),
-    ("completions", &["vk-litmus completions bash > ~/.local/share/bash-completion/completions/vk-litmus"]),
-    ("man", &["vk-litmus man run | man -l -"]),
-    ("help", &["vk-litmus help race", "vk-litmus help port-tests"]),
-];
+/// Examples of the commands, one a line.
+const EXAMPLES: &str = include_str!("help/examples.txt");
 
 /// The pages of the documentation for users.
 static PAGES: [(&str, Dir<'_>); 4] = [
@@ -228,11 +145,13 @@ fn format_command(command: &Command) -> String {
 
 /// Returns the examples of a command as the end of its help.
 fn format_examples(name: &str) -> Option<String> {
-    let (_, lines) = EXAMPLES.iter().find(|(known, _)| *known == name)?;
-    Some(format!(
-        "Examples:\n{}",
-        lines.iter().map(|line| format!("  {line}\n")).collect::<String>().trim_end()
-    ))
+    let lines: Vec<String> = examples_of(name).map(|line| format!("  {line}")).collect();
+    (!lines.is_empty()).then(|| format!("Examples:\n{}", lines.join("\n")))
+}
+
+/// Returns the examples whose second word is the command.
+fn examples_of(name: &str) -> impl Iterator<Item = &'static str> {
+    EXAMPLES.lines().filter(move |line| line.split(' ').nth(1) == Some(name))
 }
 
 #[cfg(test)]
@@ -262,8 +181,8 @@ mod tests {
     fn every_command_has_examples_that_parse() {
         for command in visible_commands() {
             let name = command.get_name();
-            let (_, examples) = EXAMPLES.iter().find(|(known, _)| *known == name).unwrap();
-            for example in *examples {
+            assert!(examples_of(name).next().is_some(), "{name}");
+            for example in examples_of(name) {
                 let line = example.split(['|', '>']).next().unwrap();
                 let words = line.split_whitespace().map(|word| word.trim_matches('\''));
                 // `split_whitespace` also splits quoted arguments.
