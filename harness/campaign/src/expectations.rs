@@ -94,8 +94,7 @@ fn unknown_driver_error(path: &Path, driver: &str, devices: &[DeviceRecord]) -> 
         return None;
     }
     let of_devices: Vec<String> = devices.iter().flat_map(words_of_device).collect();
-    let known_words =
-        || DRIVERS.into_iter().chain([ALL_DEVICES]).chain(of_devices.iter().map(String::as_str));
+    let known_words = || DRIVERS.lines().chain([ALL_DEVICES]).chain(of_devices.iter().map(String::as_str));
     let suggestion = words.iter().find_map(|word| most_similar(word, known_words()));
     let suggestion = suggestion.map_or_else(String::new, |word| format!(" (did you mean `{word}`?)"));
     Some(format!(

@@ -11,31 +11,8 @@ use crate::test::{
 
 use super::{KhronosLine, SourceWord, is_name};
 
-const WORDS: [&str; 23] = [
-    "st",
-    "ld",
-    "rmw",
-    "membar",
-    "cbar",
-    "avdevice",
-    "visdevice",
-    "atom",
-    "acq",
-    "rel",
-    "av",
-    "vis",
-    "semav",
-    "semvis",
-    "nonpriv",
-    "sc0",
-    "sc1",
-    "semsc0",
-    "semsc1",
-    "scopesg",
-    "scopewg",
-    "scopeqf",
-    "scopedev",
-];
+/// The words of instructions, one a line.
+const WORDS: &str = include_str!("words.txt");
 
 pub(super) const SCOPES: [(&str, Scope); 4] = [
     ("scopesg", Scope::Subgroup),
@@ -87,7 +64,7 @@ pub(super) fn parse_line(line: KhronosLine<'_>) -> Result<ParsedInstruction<'_>,
     let mut at = 0;
     for text in line.text.get(..head).unwrap_or("").split('.') {
         let span = line.word_span(SourceWord { text, at });
-        match WORDS.iter().find(|word| **word == text) {
+        match WORDS.lines().find(|word| *word == text) {
             Some(word) => reader.words.push((word, span)),
             None => {
                 let word = text.chars().take(40).collect();
@@ -144,7 +121,7 @@ impl<'a> InstructionReader<'a> {
             (0, ["cbar"]) => return self.read_control_barrier(),
             (0, [device]) => {
                 let device = *device;
-                let every: Vec<&str> = WORDS.iter().copied().filter(|word| *word != device).collect();
+                let every: Vec<&str> = WORDS.lines().filter(|word| *word != device).collect();
                 self.refuse_words(&every, "beside a device-domain operation");
                 return Some(InstructionKind::System(match device {
                     "avdevice" => SystemOperation::AvailableToDevice,
