@@ -1,16 +1,16 @@
 //! Implements the device interface: executes plans as submissions of the machine.
 
 mod bind;
-mod features;
 mod memory_types;
 mod phases;
 mod rasterize;
 
 use std::cell::Cell;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use plan::{
-    BufferId, BufferMemory, Capabilities, Device, DeviceError, Drawing, HostLayout, Hosts, Identity,
+    BufferId, BufferMemory, Capabilities, Device, DeviceError, Drawing, Feature, HostLayout, Hosts, Identity,
     MemoryProperties, Plan, PlanStep, Prepared, QueueId,
 };
 
@@ -27,6 +27,13 @@ use crate::wave::DispatchState;
 use memory_types::{MEMORY_TYPES, memory_type};
 use phases::{Phase, build_phases};
 use spirv_reader::Stage;
+
+/// The Vulkan features that the machine supports.
+static FEATURES: LazyLock<Vec<Feature>> = LazyLock::new(|| {
+    #[expect(clippy::expect_used, reason = "the list is a constant, which the tests read")]
+    let feature = |name: &str| name.parse().expect("a feature of Vulkan");
+    include_str!("../data/features.txt").lines().map(feature).collect()
+});
 
 /// Scheduler choices between two reads of the clock.
 const CHOICES_PER_SLICE: u32 = 256;
@@ -90,7 +97,7 @@ impl SimDevice {
                     graphics_queues: vec![2, 2],
                     max_point_size: rasterize::MAX_POINT_SIZE,
                     memory_types: MEMORY_TYPES.to_vec(),
-                    features: features::FEATURES.to_vec(),
+                    features: FEATURES.clone(),
                     ..Capabilities::default()
                 },
             ),

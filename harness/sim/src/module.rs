@@ -1,6 +1,6 @@
 //! The declarations of a module, and its entry point with all calls inlined.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use arithmetic::TexelFormat;
 use plan::Interface;
@@ -14,53 +14,8 @@ use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
 /// The maximal number of words in a value: each invocation has a register for each.
 const MAX_VALUE_WORDS: u32 = 1024;
 
-/// The declarations that the machine uses or ignores.
-const DECLARATIONS: [Op; 44] = [
-    Op::Capability,
-    Op::Extension,
-    Op::ExtInstImport,
-    Op::MemoryModel,
-    Op::EntryPoint,
-    Op::ExecutionMode,
-    Op::ExecutionModeId,
-    Op::Source,
-    Op::SourceContinued,
-    Op::SourceExtension,
-    Op::ModuleProcessed,
-    Op::String,
-    Op::Line,
-    Op::NoLine,
-    Op::Nop,
-    Op::Name,
-    Op::MemberName,
-    Op::Decorate,
-    Op::MemberDecorate,
-    Op::TypeVoid,
-    Op::TypeBool,
-    Op::TypeInt,
-    Op::TypeFloat,
-    Op::TypeVector,
-    Op::TypeMatrix,
-    Op::TypeImage,
-    Op::TypeArray,
-    Op::TypeRuntimeArray,
-    Op::TypeStruct,
-    Op::TypePointer,
-    Op::TypeFunction,
-    Op::Constant,
-    Op::ConstantTrue,
-    Op::ConstantFalse,
-    Op::ConstantNull,
-    Op::ConstantComposite,
-    Op::SpecConstant,
-    Op::SpecConstantOp,
-    Op::SpecConstantTrue,
-    Op::SpecConstantFalse,
-    Op::SpecConstantComposite,
-    Op::Undef,
-    Op::Variable,
-    Op::ExtInst,
-];
+/// The declarations that the machine uses or ignores, by the names of SPIR-V.
+const DECLARATIONS: &str = include_str!("../data/declarations.txt");
 
 /// A storage image type.
 #[derive(Clone, Copy, Debug)]
@@ -112,9 +67,11 @@ impl<'m> LoadedModule<'m> {
         module: &'m SpirvModule,
         interface: Option<&Interface>,
     ) -> Result<LoadedModule<'m>, LoadError> {
+        let known: HashSet<&str> = DECLARATIONS.lines().collect();
         for (_, op) in module.declarations() {
-            if !DECLARATIONS.contains(&op) {
-                return Err(LoadError::Unsupported(format!("Op{op:?}")));
+            let name = format!("{op:?}");
+            if !known.contains(name.as_str()) {
+                return Err(LoadError::Unsupported(format!("Op{name}")));
             }
         }
         let entry = module.find_entry(Some(interface.map_or("main", |interface| &interface.entry)))?;
