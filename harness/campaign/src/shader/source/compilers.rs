@@ -1,7 +1,11 @@
 //! The compilers to SPIR-V: their command lines and results.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 use super::cache::{self, ModuleKey, StoredModule};
 use super::error::SourceError;
@@ -16,10 +20,12 @@ use crate::temporary::TemporaryFolder;
 use shader_source::scan::blank_comments;
 use spirv_reader::ShaderLanguage;
 
-/// A compiler to SPIR-V.
-#[derive(Clone)]
+/// A compiler to SPIR-V: a row of `compilers.toml`.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Compiler {
     pub program: &'static str,
+    #[serde(with = "LanguageWord")]
     pub language: ShaderLanguage,
     /// The arguments, with the placeholders `{in}`, `{out}`, `{entry}` and the names of the stage: `{stage}`,
     /// `{profile}`, `{hlsl}` and `{glslc}`.
@@ -29,8 +35,10 @@ pub struct Compiler {
     fallback_arguments: Option<&'static str>,
     /// Additional arguments if registers of several kinds (`t0`, `u0`) share a binding: they shift the
     /// bindings of each kind.
+    #[serde(default)]
     shift_flags: &'static str,
     /// Additional arguments for GLSL of OpenGL.
+    #[serde(default)]
     opengl_flags: &'static str,
     /// The flags for a definition and for an include folder, if it has a preprocessor.
     preprocessor_flags: Option<[&'static str; 2]>,
@@ -39,25 +47,10 @@ pub struct Compiler {
     /// How to install it.
     pub install_hint: &'static str,
     /// True if the tests of this project run it.
+    #[serde(default)]
     is_tested: bool,
 }
 
-const GLSLANG_FLAGS: &str = "-V --target-env vulkan1.3 -S {stage} -g {in} -o {out}";
-const GLSLANG_HLSL_FLAGS: &str = "-V -D --target-env vulkan1.3 -S {stage} -e {entry} -g {in} -o {out}";
-const SLANGC_FLAGS: &str = "-target spirv -profile spirv_1_5 -stage {hlsl} -entry {entry} -g {in} -o {out}";
-const SLANGC_HLSL_FLAGS: &str =
-    "-lang hlsl -target spirv -profile spirv_1_5 -stage {hlsl} -entry {entry} -g {in} -o {out}";
-
-/// The first binding of each kind of HLSL register, if kinds share numbers: 0 for constants, 100 for textures
-/// and read-only buffers (`t`), 200 for samplers, 300 for writable resources (`u`).
-const GLSLANG_SHIFT_FLAGS: &str = "--hlsl-iomap --auto-map-bindings --shift-texture-binding 100 \
-     --shift-sampler-binding 200 --shift-UAV-binding 300";
-const DXC_SHIFT_FLAGS: &str = "-fvk-t-shift 100 all -fvk-s-shift 200 all -fvk-u-shift 300 all";
-
-/// Collects uniforms outside of blocks in a block, and separates the bindings of each kind of resource, which OpenGL
-/// counts separately: 0 for uniform blocks, 100 for textures, 200 for images, 300 for storage buffers.
-const GLSLANG_OPENGL_FLAGS: &str = "-R --auto-map-bindings --auto-map-locations --shift-sampler-binding 100 \
-     --shift-texture-binding 100 --shift-image-binding 200 --shift-ssbo-binding 300";
 /// The messages of glslang about code that OpenGL allows and Vulkan does not.
 const OPENGL_ONLY_ERRORS: [&str; 4] = [
     "'non-opaque uniforms outside a block' : not allowed when using GLSL for Vulkan",
@@ -66,111 +59,24 @@ const OPENGL_ONLY_ERRORS: [&str; 4] = [
     "'atomic counter types' : not allowed when using GLSL for Vulkan",
 ];
 
-/// The properties that most compilers share.
-const SDK_COMPILER: Compiler = Compiler {
-    program: "",
-    language: ShaderLanguage::Glsl,
-    arguments: "",
-    fallback_arguments: None,
-    shift_flags: "",
-    opengl_flags: "",
-    preprocessor_flags: Some(["-D", "-I"]),
-    override_flag: None,
-    install_hint: "the Vulkan SDK",
-    is_tested: false,
-};
+/// [`ShaderLanguage`] in the table of compilers.
+#[derive(Deserialize)]
+#[serde(remote = "ShaderLanguage")]
+enum LanguageWord {
+    Glsl,
+    Hlsl,
+    OpenClC,
+    Slang,
+    Wgsl,
+}
 
 /// The compilers, in order of preference for each language.
-pub const COMPILERS: [Compiler; 11] = [
-    Compiler {
-        program: "glslangValidator",
-        language: ShaderLanguage::Glsl,
-        arguments: GLSLANG_FLAGS,
-        opengl_flags: GLSLANG_OPENGL_FLAGS,
-        install_hint: "the package glslang-tools, or the Vulkan SDK",
-        is_tested: true,
-        ..SDK_COMPILER
-    },
-    Compiler {
-        program: "glslang",
-        language: ShaderLanguage::Glsl,
-        arguments: GLSLANG_FLAGS,
-        opengl_flags: GLSLANG_OPENGL_FLAGS,
-        install_hint: "the Vulkan SDK, or `ci/languages/tool install DIR` of vk-litmus, and DIR/bin in PATH",
-        ..SDK_COMPILER
-    },
-    Compiler {
-        program: "glslc",
-        language: ShaderLanguage::Glsl,
-        arguments: "--target-env=vulkan1.3 -fshader-stage={glslc} -g {in} -o {out}",
-        install_hint: "the package glslc, or the Vulkan SDK",
-        ..SDK_COMPILER
-    },
-    Compiler {
-        program: "glslangValidator",
-        language: ShaderLanguage::Hlsl,
-        arguments: GLSLANG_HLSL_FLAGS,
-        shift_flags: GLSLANG_SHIFT_FLAGS,
-        install_hint: "the package glslang-tools, or the Vulkan SDK",
-        is_tested: true,
-        ..SDK_COMPILER
-    },
-    Compiler {
-        program: "glslang",
-        language: ShaderLanguage::Hlsl,
-        arguments: GLSLANG_HLSL_FLAGS,
-        shift_flags: GLSLANG_SHIFT_FLAGS,
-        ..SDK_COMPILER
-    },
-    Compiler {
-        program: "slangc",
-        language: ShaderLanguage::Hlsl,
-        arguments: SLANGC_HLSL_FLAGS,
-        shift_flags: DXC_SHIFT_FLAGS,
-        ..SDK_COMPILER
-    },
-    Compiler {
-        program: "dxc",
-        language: ShaderLanguage::Hlsl,
-        arguments: "-spirv -fspv-target-env=vulkan1.3 -T {profile} -E {entry} -Zi \
-            -fspv-debug=vulkan-with-source {in} -Fo {out}",
-        fallback_arguments: Some(
-            "-spirv -fspv-target-env=vulkan1.3 -T {profile} -E {entry} -Zi -fspv-debug=line {in} -Fo {out}",
-        ),
-        shift_flags: DXC_SHIFT_FLAGS,
-        ..SDK_COMPILER
-    },
-    Compiler { program: "slangc", language: ShaderLanguage::Slang, arguments: SLANGC_FLAGS, ..SDK_COMPILER },
-    Compiler {
-        program: "naga",
-        language: ShaderLanguage::Wgsl,
-        arguments: "-g {in} {out}",
-        preprocessor_flags: None,
-        override_flag: Some("--override"),
-        install_hint: "`cargo install naga-cli`",
-        is_tested: true,
-        ..SDK_COMPILER
-    },
-    Compiler {
-        program: "tint",
-        language: ShaderLanguage::Wgsl,
-        arguments: "--format spirv {in} -o {out}",
-        preprocessor_flags: None,
-        override_flag: Some("--overrides"),
-        install_hint: "a build of Dawn with `TINT_BUILD_SPV_WRITER`",
-        ..SDK_COMPILER
-    },
-    Compiler {
-        program: "clspv",
-        language: ShaderLanguage::OpenClC,
-        // Its optimizer unrolls loops and removes accesses, so that lines and fixes are lost.
-        arguments: "-g -O0 {in} -o {out}",
-        fallback_arguments: Some("-g {in} -o {out}"),
-        install_hint: "github.com/google/clspv, or `ci/languages/tool install DIR` of vk-litmus, and DIR/bin in PATH",
-        is_tested: true,
-        ..SDK_COMPILER
-    },
-];
+pub static COMPILERS: LazyLock<Vec<Compiler>> = LazyLock::new(|| {
+    #[expect(clippy::expect_used, reason = "the table is a constant, which the tests read")]
+    let mut table: BTreeMap<&str, Vec<Compiler>> =
+        toml::from_str(include_str!("compilers.toml")).expect("the table of compilers");
+    table.remove("compiler").unwrap_or_default()
+});
 
 /// Flags of dxc that change what a source means: those of glslang and of slangc for the same; `None` if there is none.
 const TRANSLATED_FLAGS: [(&str, Option<&str>, Option<&str>); 5] = [
