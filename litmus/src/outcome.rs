@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::condition::{Condition, Term};
 use crate::test::{LocationId, RegisterId, ScalarType, Test, ThreadId};
 use crate::value::Value;
@@ -16,7 +18,7 @@ pub enum Observable {
 }
 
 /// The final values of [`Test::observables`], in that order.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Outcome(pub Vec<Value>);
 
 impl Outcome {
@@ -185,7 +187,7 @@ pub struct Prediction {
 }
 
 /// A model's verdict on one outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct PredictedOutcome {
     /// Some consistent execution shows it.
     pub allowed: bool,
@@ -211,10 +213,31 @@ impl Prediction {
     }
 }
 
+/// Maps as lists of pairs: a map of JSON has only strings as keys.
+mod pairs {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<K: Serialize, S: Serializer>(
+        map: &BTreeMap<K, u64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map)
+    }
+
+    pub fn deserialize<'de, K: Deserialize<'de> + Ord, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<K, u64>, D::Error> {
+        Ok(Vec::deserialize(deserializer)?.into_iter().collect())
+    }
+}
+
 /// The number of occurrences of each outcome.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
     /// Counts by outcome.
+    #[serde(with = "pairs")]
     pub counts: BTreeMap<Outcome, u64>,
 }
 
@@ -231,11 +254,12 @@ impl Histogram {
 }
 
 /// The observed results of one test on a device.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
     /// Complete outcomes with their counts, allowed by a model or not.
     pub histogram: Histogram,
     /// Raw result words of instances with a wrong end mark, with their counts.
+    #[serde(with = "pairs")]
     pub unexpected: BTreeMap<Vec<u32>, u64>,
     /// Instances that reached the bound of a spin loop.
     pub unresolved: u64,
@@ -272,11 +296,12 @@ pub struct Observation {
 /// Batches of instances: instances of one batch share choices of the device, instances of two batches do not.
 ///
 /// If present, confidence figures count batches.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batches {
     /// The number of batches.
     pub total: u64,
     /// By complete outcome: the batches that showed it at least once.
+    #[serde(with = "pairs")]
     pub by_outcome: BTreeMap<Outcome, u64>,
 }
 

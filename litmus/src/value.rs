@@ -1,9 +1,11 @@
 //! Values of registers and locations.
 
+use serde::{Deserialize, Serialize};
+
 use crate::test::ScalarType;
 
 /// A value as a bit pattern, zero-extended to 64 bits; its [`ScalarType`] gives the bits their meaning.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Value(pub u64);
 
 impl Value {

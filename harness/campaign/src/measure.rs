@@ -189,7 +189,7 @@ pub fn run_trials(
         }
     };
     let results = run_jobs(&target.worker_environment, trials.len(), job, limit)?;
-    Ok(results.into_iter().map(|ended| ended.map(|answer| Observation::from(&answer.observation))).collect())
+    Ok(results.into_iter().map(|ended| ended.map(|answer| answer.observation)).collect())
 }
 
 /// Runs numbered jobs in sequence in worker processes. Soon after `limit`, the remaining workers are killed.

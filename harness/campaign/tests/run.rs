@@ -29,7 +29,7 @@ use litmus::{Observation, Outcome, Value};
 use results::wire::{PlanRecord, RunLine, VerdictWord};
 use results::write::RunWriter;
 use runner::pool::{self, Attempt, AttemptEnd, JobReport, Limits, PoolEvent};
-use runner::wire::{self, IncompleteReason, JobResult, Snapshot, WireObservation};
+use runner::wire::{self, IncompleteReason, JobResult, Snapshot};
 use sim::Fault;
 
 const MP: &str = "mp/MP+rel-acq";
@@ -181,7 +181,6 @@ fn job_result(outcomes: &[(&[u64], u64)], failure: Option<IncompleteReason>) -> 
     for (values, count) in outcomes {
         observation.histogram.add_count(Outcome(values.iter().map(|value| Value(*value)).collect()), *count);
     }
-    let observation = WireObservation::from(&observation);
     JobResult { observation, failure, ..JobResult::default() }
 }
 
@@ -533,6 +532,6 @@ fn verdicts_by_id(ended: &RunResult) -> BTreeMap<&str, (VerdictWord, Option<&str
 fn snapshots_have_instances_and_seconds() {
     let observation = job_result(&[(&[0, 0], 3)], None).observation;
     let snapshot =
-        Snapshot { observation: WireObservation { seconds: 0.5, ..observation }, twin: None, spread: None };
+        Snapshot { observation: Observation { seconds: 0.5, ..observation }, twin: None, spread: None };
     assert_eq!(<LitmusKind<'_> as RunKind>::snapshot_progress(&snapshot), (3, 0.5));
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// produces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExerciseCriterion {
-    /// The serial outcomes: values in the order of the test's observables.
-    pub serial_outcomes: Vec<Vec<u64>>,
+    /// The serial outcomes.
+    pub serial_outcomes: Vec<Outcome>,
     /// The required number of other outcomes.
     pub required_count: u64,
     /// The share of its time that a run takes under contention.
@@ -34,11 +34,7 @@ impl Default for ContentionTimeShares {
 impl ExerciseCriterion {
     /// Returns true if the histogram has enough interleaved outcomes.
     pub fn is_met_by(&self, seen: &Histogram) -> bool {
-        let is_serial = |outcome: &Outcome| {
-            let same = |values: &Vec<u64>| outcome.0.iter().map(|value| value.0).eq(values.iter().copied());
-            self.serial_outcomes.iter().any(same)
-        };
-        let interleaved = seen.counts.iter().filter(|(outcome, _)| !is_serial(outcome));
+        let interleaved = seen.counts.iter().filter(|(outcome, _)| !self.serial_outcomes.contains(outcome));
         interleaved.map(|(_, count)| count).sum::<u64>() >= self.required_count
     }
 }

@@ -3,9 +3,7 @@
 //! A worker's line starts with the record separator of RFC 7464, which separates it from output of a driver.
 //! Payload types may change freely; a change of these types needs a new [`VERSION`].
 
-use std::collections::BTreeMap;
-
-use litmus::{Batches, Histogram, Observation, Outcome, Value};
+use litmus::{Observation, Outcome};
 use plan::{Capabilities, DeviceError, Identity};
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +76,7 @@ pub struct Job {
     /// show an overlap.
     pub twin: bool,
     /// Outcomes that a serial order of whole threads produces: values in the order of the test's observables.
-    pub serial: Vec<Vec<u64>>,
+    pub serial: Vec<Outcome>,
     /// The number of instances with other outcomes above which no twin is needed.
     pub enough: u64,
     /// The share of `seconds` that the run takes under CPU contention.
@@ -86,10 +84,10 @@ pub struct Job {
     pub parts: ContentionTimeShares,
     /// Weak outcomes that the device has shown before, like `serial`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub expected: Vec<Vec<u64>>,
+    pub expected: Vec<Outcome>,
     /// Weak outcomes of store buffering, expected if the worker's calibration shows it; like `serial`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calibrated: Vec<Vec<u64>>,
+    pub calibrated: Vec<Outcome>,
     /// Time limit of a submission in seconds.
     pub patience: f64,
 }
@@ -99,8 +97,8 @@ pub struct Job {
 #[serde(deny_unknown_fields)]
 pub struct Snapshot {
     /// Of the test.
-    pub observation: WireObservation,
-    pub twin: Option<WireObservation>,
+    pub observation: Observation,
+    pub twin: Option<Observation>,
     /// As [`JobResult::spread`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<SpreadPart>,
@@ -132,10 +130,10 @@ pub struct JobResult {
     /// Peak host memory of the worker in bytes, if the platform reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bytes: Option<u64>,
-    pub observation: WireObservation,
+    pub observation: Observation,
     /// Why the run, or the one of its twin, ended early.
     pub failure: Option<IncompleteReason>,
-    pub twin: Option<WireObservation>,
+    pub twin: Option<Observation>,
     /// Messages of the validation layers.
     pub validation: Vec<String>,
 }
@@ -249,125 +247,12 @@ impl From<shaders::CompileError> for IncompleteReason {
     }
 }
 
-/// Values of an outcome in the order of the test's observables, and a count.
-type Counts = Vec<(Vec<u64>, u64)>;
-
-/// [`Observation`] on the wire.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WireObservation {
-    /// Values of an outcome in the order of the test's observables, and its count.
-    pub histogram: Counts,
-    /// Raw result words of an instance with a wrong end mark, and their count.
-    pub unexpected: Vec<(Vec<u32>, u64)>,
-    /// As in [`Observation`].
-    pub unresolved: u64,
-    /// As in [`Observation`].
-    pub not_told_apart: u64,
-    /// As in [`Observation`].
-    pub not_executed: u64,
-    /// As in [`Observation`].
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub written_in_part: u64,
-    /// As in [`Observation`].
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub repeated: u64,
-    /// As in [`Observation`].
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub outside_grid: u64,
-    /// As in [`Observation`].
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub misread_dispatches: u64,
-    /// As in [`Observation`].
-    pub dispatches: u64,
-    /// As in [`Observation`].
-    pub discarded_dispatches: u64,
-    /// As in [`Observation`].
-    pub seconds: f64,
-    /// The total of [`Observation::batches`], and the number for each outcome.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub batches: Option<(u64, Counts)>,
-    /// The histograms of [`Observation::stretches`].
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stretches: Vec<Counts>,
-    /// The histograms of [`Observation::parts`].
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Counts>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-impl From<&Observation> for WireObservation {
-    fn from(observation: &Observation) -> WireObservation {
-        let values = |outcome: &Outcome| outcome.0.iter().map(|value| value.0).collect();
-        let counts = |histogram: &Histogram| -> Counts {
-            histogram.counts.iter().map(|(outcome, count)| (values(outcome), *count)).collect()
-        };
-        WireObservation {
-            histogram: counts(&observation.histogram),
-            stretches: observation.stretches.iter().map(counts).collect(),
-            parts: observation.parts.iter().map(counts).collect(),
-            unexpected: observation.unexpected.iter().map(|(raw, count)| (raw.clone(), *count)).collect(),
-            unresolved: observation.unresolved,
-            not_told_apart: observation.unrecorded_outcomes,
-            not_executed: observation.not_executed,
-            written_in_part: observation.partially_written,
-            repeated: observation.repeated,
-            outside_grid: observation.outside_grid,
-            misread_dispatches: observation.misread_dispatches,
-            dispatches: observation.dispatches,
-            discarded_dispatches: observation.discarded_dispatches,
-            seconds: observation.seconds,
-            batches: observation.batches.as_ref().map(|batches| {
-                let by_outcome = batches.by_outcome.iter();
-                (batches.total, by_outcome.map(|(outcome, count)| (values(outcome), *count)).collect())
-            }),
-        }
-    }
-}
-
-impl From<&WireObservation> for Observation {
-    fn from(wire: &WireObservation) -> Observation {
-        let outcome = |values: &Vec<u64>| Outcome(values.iter().map(|value| Value(*value)).collect());
-        let histogram = |counts: &Counts| {
-            let mut histogram = Histogram::default();
-            for (values, count) in counts {
-                histogram.add_count(outcome(values), *count);
-            }
-            histogram
-        };
-        let mut unexpected = BTreeMap::new();
-        for (raw, count) in &wire.unexpected {
-            *unexpected.entry(raw.clone()).or_default() += count;
-        }
-        Observation {
-            histogram: histogram(&wire.histogram),
-            stretches: wire.stretches.iter().map(histogram).collect(),
-            parts: wire.parts.iter().map(histogram).collect(),
-            unexpected,
-            unresolved: wire.unresolved,
-            unrecorded_outcomes: wire.not_told_apart,
-            not_executed: wire.not_executed,
-            partially_written: wire.written_in_part,
-            repeated: wire.repeated,
-            outside_grid: wire.outside_grid,
-            misread_dispatches: wire.misread_dispatches,
-            dispatches: wire.dispatches,
-            discarded_dispatches: wire.discarded_dispatches,
-            seconds: wire.seconds,
-            batches: wire.batches.as_ref().map(|(total, by_outcome)| Batches {
-                total: *total,
-                by_outcome: by_outcome.iter().map(|(values, count)| (outcome(values), *count)).collect(),
-            }),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use litmus::{Batches, Histogram, Value};
+
     use super::*;
 
     #[test]
@@ -391,10 +276,9 @@ mod tests {
         observation.histogram.add_count(Outcome(vec![Value(1), Value(0)]), 8);
         observation.stretches = vec![observation.histogram.clone(), Histogram::default()];
         observation.parts = vec![Histogram::default(), observation.histogram.clone()];
-        let text = serde_json::to_string(&WireObservation::from(&observation)).unwrap();
+        let text = serde_json::to_string(&observation).unwrap();
         assert!(!text.contains('\n'));
-        let read: WireObservation = serde_json::from_str(&text).unwrap();
-        assert_eq!(Observation::from(&read), observation);
+        assert_eq!(serde_json::from_str::<Observation>(&text).unwrap(), observation);
     }
 
     #[test]

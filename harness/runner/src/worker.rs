@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use litmus::{Observation, Outcome, Overlap, Test, Value};
+use litmus::{Observation, Overlap, Test};
 use plan::{Device, DeviceError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -26,8 +26,7 @@ use crate::settings::{RunBudget, RunSettings};
 use crate::stress::Stress;
 use crate::variant::RunVariant;
 use crate::wire::{
-    IncompleteReason, Job, JobResult, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
-    WorkerMessage,
+    IncompleteReason, Job, JobResult, RECORD_SEPARATOR, Request, Snapshot, VERSION, WorkerMessage,
 };
 use crate::{affinity, canary, pool, twin};
 
@@ -346,10 +345,9 @@ fn fill_answer(
     let variant: RunVariant =
         job.variant.parse().map_err(|error| IncompleteReason::Test(format!("{error}")))?;
     let device = devices.get(&job.device)?;
-    let nothing = WireObservation::from(&Observation::default());
     // The first message reports that the device is open: the pool then starts the next worker and
     // the clock of this job.
-    let _ = on_snapshot(&|| Snapshot { observation: nothing.clone(), ..Snapshot::default() });
+    let _ = on_snapshot(&Snapshot::default);
     answer.device = Some(device.identity().clone());
     answer.capabilities = Some(device.capabilities().clone());
     let stress = match &job.stress {
@@ -394,9 +392,8 @@ fn fill_answer(
     let mut test_settings = settings(1);
     // With a control barrier between threads, only the twin shows whether the test is exercised.
     test_settings.exercise = (overlap == Overlap::Possible).then(|| criterion.clone());
-    let outcome = |values: &Vec<u64>| Outcome(values.iter().copied().map(Value).collect());
-    test_settings.expected = job.expected.iter().map(outcome).collect();
-    test_settings.calibrated = job.calibrated.iter().map(outcome).collect();
+    test_settings.expected.clone_from(&job.expected);
+    test_settings.calibrated.clone_from(&job.calibrated);
     if twin.is_some() {
         test_settings.budget.time = test_settings.budget.time.map(|time| time - time / TWIN_BUDGET_DIVISOR);
     }
@@ -404,7 +401,7 @@ fn fill_answer(
     let attempt = run_test(device, &test, variant, &job.kernel, &test_settings, metadata, &mut |seen| {
         on_snapshot(&|| {
             let PartialRun { observation, spread } = seen();
-            Snapshot { observation: (&observation).into(), twin: None, spread }
+            Snapshot { observation, twin: None, spread }
         })
     });
     answer.validation = device.validation_messages();
@@ -415,12 +412,11 @@ fn fill_answer(
     answer.memory = (!memory.is_empty()).then(|| memory.join(" and "));
     answer.counted_by_host = attempt.metadata.counted_by_host;
     answer.spread = attempt.metadata.spread;
-    answer.observation = (&attempt.observation).into();
+    answer.observation = attempt.observation;
     attempt.failure.map_or(Ok(()), Err)?;
 
     // The test's own outcomes already show that its threads overlapped.
-    let is_twin_needless =
-        overlap == Overlap::Possible && criterion.is_met_by(&attempt.observation.histogram);
+    let is_twin_needless = overlap == Overlap::Possible && criterion.is_met_by(&answer.observation.histogram);
     if let Some(twin) = twin.filter(|_| !is_twin_needless) {
         let first =
             Snapshot { observation: answer.observation.clone(), twin: None, spread: answer.spread.clone() };
@@ -430,9 +426,9 @@ fn fill_answer(
         let variant = RunVariant { shader: shaders::Variant { form: None, ..variant.shader }, ..variant };
         let attempt =
             run_test(device, &twin, variant, "", &settings(TWIN_BUDGET_DIVISOR), metadata, &mut |seen| {
-                on_snapshot(&|| Snapshot { twin: Some((&seen().observation).into()), ..first.clone() })
+                on_snapshot(&|| Snapshot { twin: Some(seen().observation), ..first.clone() })
             });
-        answer.twin = Some((&attempt.observation).into());
+        answer.twin = Some(attempt.observation);
         answer.validation.extend(device.validation_messages());
         match attempt.failure {
             // A twin that does not fit the device shows nothing, like one whose threads did not overlap.

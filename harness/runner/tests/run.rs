@@ -39,7 +39,7 @@ fn dispatched_instances(device: &FakeDevice) -> u64 {
 #[test]
 fn a_test_is_exercised_by_enough_instances_that_are_not_serial() {
     let exercise = ExerciseCriterion {
-        serial_outcomes: vec![vec![1, 0, 1], vec![0, 1, 1]],
+        serial_outcomes: vec![outcome([1, 0, 1]), outcome([0, 1, 1])],
         required_count: 3,
         time_shares: ContentionTimeShares::default(),
     };

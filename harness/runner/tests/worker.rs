@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::{FakeDevice, SubmissionEnd};
-use litmus::{Observation, Outcome, Value};
+use litmus::{Outcome, Value};
 use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared};
 use runner::pool::{self, AttemptEnd, JobReport, Limits, PoolCallbacks, PoolEvent};
 use runner::wire::{IncompleteReason, Job, JobResult, Snapshot};
@@ -146,7 +146,7 @@ fn a_job_is_run_and_answered() {
     let reports = run(&patient_limits(), &[job(STORE_BUFFERING, "fine")]);
     let answer = answer(&reports[0]);
     assert_eq!(answer.failure, None);
-    let seen = Observation::from(&answer.observation);
+    let seen = &answer.observation;
     assert!(seen.accounted_instances() >= 20_000);
     let weak = Outcome(vec![Value(0), Value(0)]);
     assert_eq!(seen.histogram.counts.keys().collect::<Vec<_>>(), [&weak]);
@@ -159,14 +159,14 @@ fn an_unplanned_kernel_is_not_run() {
     let reports = run(&patient_limits(), &[Job { kernel: "planned".into(), ..job(STORE_BUFFERING, "fine") }]);
     let answer = answer(&reports[0]);
     assert!(matches!(answer.failure, Some(IncompleteReason::Internal(_))), "{:?}", answer.failure);
-    assert_eq!(Observation::from(&answer.observation).accounted_instances(), 0);
+    assert_eq!(answer.observation.accounted_instances(), 0);
 }
 
 fn a_test_with_a_control_barrier_brings_its_twin() {
     let reports =
         run(&patient_limits(), &[job(BARRIER, "fine"), Job { twin: false, ..job(BARRIER, "fine") }]);
     assert_eq!(answer(&reports[0]).failure, None);
-    let twin = Observation::from(answer(&reports[0]).twin.as_ref().unwrap());
+    let twin = answer(&reports[0]).twin.as_ref().unwrap();
     assert!(twin.accounted_instances() >= 5_000);
     assert_eq!(answer(&reports[1]).twin, None);
 }
@@ -175,8 +175,8 @@ fn a_failed_twin_is_reported() {
     let reports =
         run(&patient_limits(), &[job(BARRIER, "lost with the twin"), job(BARRIER, "too small for the twin")]);
     for report in &reports {
-        assert!(Observation::from(&answer(report).observation).accounted_instances() >= 20_000);
-        assert_eq!(Observation::from(answer(report).twin.as_ref().unwrap()).accounted_instances(), 0);
+        assert!(answer(report).observation.accounted_instances() >= 20_000);
+        assert_eq!(answer(report).twin.as_ref().unwrap().accounted_instances(), 0);
     }
     let Some(IncompleteReason::DeviceLost(message)) = &answer(&reports[0]).failure else {
         panic!("{reports:?}")
@@ -212,13 +212,13 @@ fn observations_before_a_failure_are_reported() {
 
 /// The run ends in its second part, after a first part without the expected outcome.
 fn a_failure_keeps_the_part_with_another_layout() {
-    let (seconds, expected) = (Some(0.001), vec![vec![7, 7]]);
+    let (seconds, expected) = (Some(0.001), vec![Outcome(vec![Value(7); 2])]);
     let reports =
         run(&patient_limits(), &[Job { instances: None, seconds, expected, ..job(STORE_BUFFERING, "lost") }]);
     let answer = answer(&reports[0]);
     assert!(matches!(answer.failure, Some(IncompleteReason::DeviceLost(_))), "{answer:?}");
     let spread = answer.spread.as_ref().expect("a second part");
-    let seen = Observation::from(&answer.observation).accounted_instances();
+    let seen = answer.observation.accounted_instances();
     assert!(spread.first > 0 && spread.first + spread.second == seen, "{spread:?} of {seen}");
 }
 
@@ -230,7 +230,7 @@ fn a_crash_keeps_the_last_snapshot() {
         "{reports:?}"
     );
     let snapshot = reports[0].last.snapshot.as_ref().expect("a snapshot");
-    assert!(Observation::from(&snapshot.observation).accounted_instances() > 0);
+    assert!(snapshot.observation.accounted_instances() > 0);
 }
 
 fn a_panic_is_a_crash_with_a_reason() {

@@ -10,7 +10,7 @@ mod verdict;
 
 use std::time::{Duration, Instant};
 
-use litmus::{Observation, Outcome, Overlap};
+use litmus::{Outcome, Overlap};
 use results::Reason;
 use results::wire::{INSTANCES_PER_TEST_SUFFIX, RunLine};
 use runner::pool::{JobReport, Limits};
@@ -124,8 +124,7 @@ impl RunKind for LitmusKind<'_> {
     }
 
     fn snapshot_progress(snapshot: &Snapshot) -> (u64, f64) {
-        let observation = Observation::from(&snapshot.observation);
-        (observation.accounted_instances(), observation.seconds)
+        (snapshot.observation.accounted_instances(), snapshot.observation.seconds)
     }
 
     fn skipped_line(&self, cell: usize, missing: &str) -> RunLine {
@@ -212,8 +211,8 @@ impl LitmusKind<'_> {
             serial: serial_outcomes(cell),
             enough: results::judge::EXERCISED_THRESHOLD,
             parts: ContentionTimeShares::default(),
-            expected: cell.expected_outcomes.iter().map(outcome_values).collect(),
-            calibrated: cell.calibrated_outcomes.iter().map(outcome_values).collect(),
+            expected: cell.expected_outcomes.clone(),
+            calibrated: cell.calibrated_outcomes.clone(),
             patience: RunSettings::SUBMISSION_TIMEOUT.as_secs_f64(),
         }
     }
@@ -229,14 +228,10 @@ fn split_share(share: Duration, even_share: Duration, is_last: bool) -> Contenti
 }
 
 /// Returns the outcomes of executing whole threads in sequence.
-fn serial_outcomes(cell: &DeviceTest) -> Vec<Vec<u64>> {
+fn serial_outcomes(cell: &DeviceTest) -> Vec<Outcome> {
     let Ok(prediction) = &cell.prediction else { return Vec::new() };
     let serial = prediction.outcomes.iter().filter(|(_, predicted)| predicted.serial);
-    serial.map(|(outcome, _)| outcome_values(outcome)).collect()
-}
-
-fn outcome_values(outcome: &Outcome) -> Vec<u64> {
-    outcome.0.iter().map(|value| value.0).collect()
+    serial.map(|(outcome, _)| outcome.clone()).collect()
 }
 
 /// Returns the values that an instance may show by the prediction.

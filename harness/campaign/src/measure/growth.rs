@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use litmus::Observation;
 use results::wire::{GrowthRecord, GrowthRow};
 use runner::Stress;
 
@@ -44,7 +43,7 @@ pub fn measure_growth(target: &DeviceTarget, max_instances: u64) -> Result<Growt
     for ended in results {
         let answer =
             ended.map_err(|why| Failure::environment_message(format!("{TEST} did not run: {why}")))?;
-        let observation = Observation::from(&answer.observation);
+        let observation = &answer.observation;
         let (instances, seconds) = (observation.accounted_instances(), observation.seconds);
         let instances_per_second = if seconds > 0.0 { instances as f64 / seconds } else { 0.0 };
         rows.push(GrowthRow {

@@ -10,7 +10,7 @@ use results::wire::{Hashes, LineVerdict, PartUnit, RunContext, RunLine, RunOutco
 use results::{Ending, Evidence, Reason, Twin, judge};
 use runner::SpreadPart;
 use runner::pool::{Attempt, AttemptEnd, JobReport};
-use runner::wire::{JobResult, Snapshot, WireObservation};
+use runner::wire::{JobResult, Snapshot};
 
 use super::plan::LitmusPlan;
 use super::planned::{DeviceTest, mark_filtered};
@@ -91,14 +91,14 @@ impl CombinedAttempts {
         }
     }
 
-    fn add_observation(&mut self, observation: &WireObservation, twin: Option<&WireObservation>) {
-        let mut observation = Observation::from(observation);
+    fn add_observation(&mut self, observation: &Observation, twin: Option<&Observation>) {
+        let mut observation = observation.clone();
         if self.is_repeated && observation.dispatches > 0 {
             observation.parts = vec![observation.histogram.clone()];
         }
         self.observation.merge_from(&observation);
         if let Some(twin) = twin {
-            self.twin.get_or_insert_default().merge_from(&twin.into());
+            self.twin.get_or_insert_default().merge_from(twin);
         }
     }
 }
