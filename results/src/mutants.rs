@@ -77,16 +77,11 @@ mod tests {
 
     fn with_witness_count(count: u64, line: RunLine) -> RunLine {
         let outcome = |count, witness| RunOutcome {
-            state: Default::default(),
             count,
-            batches: None,
-            parts: Vec::new(),
             allowed: true,
             weak: true,
-            filtered: false,
-            thin_air: false,
             witness: Some(witness),
-            hsa: None,
+            ..RunOutcome::default()
         };
         let outcomes = vec![outcome(70, false), outcome(count, true)];
         RunLine { instances: count + 70, outcomes, ..line }

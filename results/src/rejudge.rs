@@ -266,13 +266,8 @@ mod tests {
 
     fn prediction(test: &Test, race: Race, outcomes: &[(i64, bool)]) -> Prediction {
         let row = |(value, allowed): &(i64, bool)| {
-            let predicted = PredictedOutcome {
-                allowed: *allowed,
-                weak: false,
-                serial: true,
-                filtered: false,
-                thin_air: false,
-            };
+            let predicted =
+                PredictedOutcome { allowed: *allowed, serial: true, ..PredictedOutcome::default() };
             (Outcome(vec![Value(value.cast_unsigned() & 0xffff_ffff)]), predicted)
         };
         Prediction {
@@ -290,14 +285,8 @@ mod tests {
         let row = |(value, count): &(i64, u64)| RunOutcome {
             state: [("x".to_owned(), (*value).into())].into(),
             count: *count,
-            batches: None,
-            parts: Vec::new(),
             allowed: true,
-            weak: false,
-            filtered: false,
-            thin_air: false,
-            witness: None,
-            hsa: None,
+            ..RunOutcome::default()
         };
         RunLine {
             name: test.name.clone(),

@@ -44,7 +44,7 @@ pub struct DeviceColumn {
 }
 
 /// A test with its verdict on each device.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub struct TestRow {
     /// Test id.
     pub id: String,
@@ -362,12 +362,9 @@ impl Report {
         let index = *known.entry((id.to_owned(), hash.to_owned())).or_insert_with(|| {
             self.tests.push(TestRow {
                 id: id.to_owned(),
-                name: String::new(),
-                text: String::new(),
-                clauses: Vec::new(),
                 hash: hash.to_owned(),
                 cells: vec![None; width],
-                machine_code: Vec::new(),
+                ..TestRow::default()
             });
             self.tests.len() - 1
         });

@@ -137,7 +137,7 @@ pub struct CheckLine {
 }
 
 /// Whether every run of a program ends.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct ProgressAnswer {
     /// The progress model: one for all levels, or one per level as in `qf=obe,wg=fair,sg=hsa`.
     pub model: String,
@@ -502,7 +502,7 @@ impl RunLine {
 }
 
 /// An outcome with its count.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct RunOutcome {
     /// Final values by name.
     #[schemars(with = "std::collections::BTreeMap<String, i64>")]

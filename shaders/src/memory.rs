@@ -138,6 +138,7 @@ pub(crate) enum AccessTarget {
 }
 
 /// The paths, scopes and features that the instructions of a test use.
+#[derive(Default)]
 pub(crate) struct TestUsage {
     /// Sorted, without duplicates.
     pub paths: Vec<(ReferencePath, ReferenceMemory)>,
@@ -156,14 +157,9 @@ impl TestUsage {
     /// Analyses a test that [`rules::check`](crate::rules::check) accepts.
     pub fn analyze(test: &Test, variant: Variant) -> Result<TestUsage, Rule> {
         let mut uses = TestUsage {
-            paths: Vec::new(),
-            scopes: Vec::new(),
-            has_explicit_workgroup: false,
             storage_words: 1,
             reconverges: test.metadata.maximal_reconvergence && test.has_tangles(),
-            capabilities: Vec::new(),
-            extensions: Vec::new(),
-            features: Vec::new(),
+            ..TestUsage::default()
         };
         for location in &test.locations {
             uses.storage_words = uses.storage_words.max(location.bytes().div_ceil(4).next_power_of_two());

@@ -40,7 +40,7 @@ use crate::rules::Rule;
 use crate::variant::{CarrierStage, SeparateStorages, Variant};
 
 /// A test as kernels, in the order of their dispatches.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Program {
     /// The phases in sequence. No phase is empty, and only a program with host threads may have none. With
     /// host threads, each phase is a batch.
@@ -212,15 +212,12 @@ impl From<CompiledKernel> for Program {
             results: kernel.results.clone(),
             final_values: kernel.final_values.clone(),
             all_memory: true,
-            hosts: None,
             queues: vec![0],
-            schedule: None,
-            has_separate_owned: false,
-            calls_only: None,
             phases: vec![DispatchPhase {
                 dependency: Dependency::default(),
                 kernels: vec![ProgramKernel { threads, queue: 0, kernel }],
             }],
+            ..Program::default()
         }
     }
 }

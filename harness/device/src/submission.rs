@@ -25,6 +25,7 @@ pub(crate) struct Submission {
 }
 
 /// A command buffer of a submission.
+#[derive(Default)]
 pub(crate) struct Recording {
     /// Indices of the steps, in order.
     pub(crate) steps: Vec<usize>,
@@ -130,11 +131,9 @@ impl OpenSubmission {
             .filter(|steps| !steps.is_empty())
             .map(|steps| Recording {
                 steps,
-                first: false,
-                last: false,
                 commands: vk::CommandBuffer::null(),
                 is_stale: true,
-                mark: None,
+                ..Recording::default()
             })
             .collect();
         if recordings.is_empty() && waits.is_empty() && signals.is_empty() {

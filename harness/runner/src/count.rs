@@ -53,7 +53,7 @@ struct ValueColumn {
 }
 
 /// The counts of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Counter {
     columns: Vec<ValueColumn>,
     /// Slots that contain [`Parameters::done`], or its complement if a loop reached its bound.
@@ -199,17 +199,12 @@ impl Counter {
                 .map(|(number, _)| number)
                 .collect(),
             storage_words: program.storage_words.max(1) as usize,
-            unresolved: 0,
-            unrecorded: 0,
             slots: program.results.len(),
             observables: observables.len(),
             key_counts: vec![0; 1 << KEY_BITS],
-            rare_rows: HashMap::new(),
-            unexpected: BTreeMap::new(),
-            row: Vec::new(),
             common: std::array::from_fn(|key| key as u32),
-            instances: 0,
             batching: shares_choices.then(Batching::new),
+            ..Counter::default()
         })
     }
 

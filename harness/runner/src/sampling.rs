@@ -21,7 +21,7 @@ const RESULT_BYTES: u64 = 16 << 20;
 const MAX_TURN: u32 = 12;
 
 /// The limits on the parameters of a kernel on a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct KernelLimits {
     pub classes: u32,
     /// Instance slots of a workgroup.

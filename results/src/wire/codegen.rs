@@ -19,7 +19,7 @@ pub const CODEGEN_EXPLORE_NOTE: &str =
     "found by executing the emitted machine code on an operational model; not observed on hardware";
 
 /// A line of `codegen --format json`: one test on one device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct CodegenLine {
     /// [`CODEGEN_SCHEMA`].
     pub schema: String,
@@ -311,7 +311,7 @@ pub struct CodegenStep {
 }
 
 /// A line of `machine-code.jsonl` in a results folder: compiled code of a violating test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct MachineCodeLine {
     /// [`MACHINE_CODE_SCHEMA`].
     pub schema: String,

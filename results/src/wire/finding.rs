@@ -9,7 +9,7 @@ use super::change::{ChangeRecord, ShaderFix};
 use crate::write::change::describe_fix;
 
 /// A finding in a user's shader.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct FindingRecord {
     /// `race`, `unpublished-read`, `divergent-barrier`, `uninitialised-read`, `out-of-bounds`, `undefined-behaviour`,
     /// `hang`, `lost-order` for an order that the compiler lost, or `lint:` and a name.
@@ -47,16 +47,7 @@ impl FindingRecord {
 
     /// Creates a finding without fixes.
     pub fn new(kind: &str, message: String, at: Vec<FindingPlace>) -> FindingRecord {
-        FindingRecord {
-            kind: kind.to_owned(),
-            cause: None,
-            element: None,
-            message,
-            at,
-            change: None,
-            fix: None,
-            inputs: BTreeMap::new(),
-        }
+        FindingRecord { kind: kind.to_owned(), message, at, ..FindingRecord::default() }
     }
 
     /// Returns the changes that remove it; empty if none are known.

@@ -39,9 +39,7 @@ impl CheckLine {
             model: prediction.model.clone(),
             race: if no_execution { RaceWord::Unknown } else { prediction.race.into() },
             race_thin_air: prediction.race_thin_air,
-            race_outside_filter: false,
             uninitialised_read: prediction.uninitialised_read.filter(|_| test.has_undefined_locations()),
-            differences: Vec::new(),
             level: prediction.undefinedness.map(LevelWord::from),
             queries: answer_question(test, prediction)
                 .map(|answer| Query {
@@ -77,14 +75,10 @@ impl CheckLine {
             cut: prediction.truncated_runs,
             runs: prediction.runs,
             micros: context.micros,
-            progress: None,
             no_execution,
             outcomes_listed: (ended_early || !prediction.complete && prediction.outcomes.is_empty())
                 .then_some(false),
-            findings: None,
-            compiler: None,
-            two_workgroup_finding: None,
-            needs: Vec::new(),
+            ..CheckLine::default()
         }
     }
 }
@@ -216,15 +210,12 @@ impl RunOutcome {
         let question = test.question.as_ref();
         RunOutcome {
             state: state_from_outcome(test, observables, outcome),
-            count: 0,
-            batches: None,
-            parts: Vec::new(),
             allowed: predicted.allowed,
             weak: predicted.weak,
             filtered: predicted.filtered,
             thin_air: predicted.thin_air,
             witness: question.map(|question| outcome.meets_condition(test, observables, &question.condition)),
-            hsa: None,
+            ..RunOutcome::default()
         }
     }
 }

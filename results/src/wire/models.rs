@@ -131,7 +131,7 @@ pub enum DifferenceWord {
 }
 
 /// The record of `compare --format json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct CompareRecord {
     /// [`COMPARE_SCHEMA`].
     pub schema: String,

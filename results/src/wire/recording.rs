@@ -95,7 +95,7 @@ pub struct RecordedCommand {
 }
 
 /// A kind of dispatches.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct RecordedKind {
     /// Its number, which names the folder `kinds/N`.
     pub kind: u64,

@@ -10,7 +10,7 @@ use super::FindingPlace;
 pub const REFINE_SCHEMA: &str = "vk-litmus/refine/1";
 
 /// A line of `refine --format json`: the comparison of an entry point before and after a compiler.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct RefineLine {
     /// [`REFINE_SCHEMA`].
     pub schema: String,
@@ -43,7 +43,7 @@ pub struct RefineLine {
 
 closed_enum! {
     /// The verdict of a comparison.
-    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum RefineVerdict {
         /// Every behaviour after the compiler is one before it.
@@ -53,6 +53,7 @@ closed_enum! {
         /// Some behaviour after the compiler is none before it.
         Breaks = "breaks",
         /// Not decided, for the reason given.
+        #[default]
         Unknown = "unknown",
         /// The compiler failed, or wrote no valid module.
         Failed = "failed",

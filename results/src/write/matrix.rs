@@ -279,8 +279,6 @@ mod tests {
             device: device.to_owned(),
             driver: "a driver".to_owned(),
             verdict: CodegenVerdict::Compiles,
-            reason: None,
-            reduced: None,
             kernels: vec![CodegenKernel {
                 form: "split".to_owned(),
                 kernel: "P1".to_owned(),
@@ -295,8 +293,7 @@ mod tests {
                 }],
                 ..CodegenKernel::default()
             }],
-            unavailable_forms: Vec::new(),
-            replay: String::new(),
+            ..CodegenLine::default()
         }
     }
 

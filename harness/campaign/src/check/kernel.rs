@@ -499,10 +499,7 @@ impl LiftedEntryPoint<'_> {
             model: progress_model.to_string(),
             fairness: fairness.name().to_owned(),
             memory: "axioms".to_owned(),
-            terminates: None,
-            expected: None,
-            why: None,
-            schedule: Vec::new(),
+            ..ProgressAnswer::default()
         };
         if race == Race::Racy {
             progress_answer.why = Some("the program races: its behaviour is undefined".to_owned());

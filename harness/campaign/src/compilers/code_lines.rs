@@ -60,11 +60,8 @@ pub fn compile_lines(
             device: target.name.clone(),
             driver: target.driver(),
             verdict: CodegenVerdict::Skipped,
-            reason: None,
-            reduced: None,
-            kernels: Vec::new(),
-            unavailable_forms: Vec::new(),
             replay: request.replay_command(item, target),
+            ..CodegenLine::default()
         };
         for form in forms {
             match &form.kernels {

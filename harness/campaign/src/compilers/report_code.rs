@@ -116,9 +116,7 @@ pub fn violation_records(
             device: line.device.clone(),
             driver: target.driver(),
             no_code_reason: missing_extensions.get(line.device.as_str()).cloned(),
-            kernels: Vec::new(),
-            ran: Vec::new(),
-            replay: String::new(),
+            ..MachineCodeLine::default()
         };
         if record.no_code_reason.is_none() && Instant::now() >= deadline {
             record.no_code_reason = Some("the time of the run was used up".to_owned());

@@ -119,9 +119,6 @@ pub fn compile_shader_lines(
             driver: driver.clone(),
             verdict: CodegenVerdict::Skipped,
             reason: missing,
-            reduced: None,
-            kernels: Vec::new(),
-            unavailable_forms: Vec::new(),
             replay: format!(
                 "vk-litmus codegen '{}' --entry '{}' --device '{}'{}",
                 one.shader.file,
@@ -129,6 +126,7 @@ pub fn compile_shader_lines(
                 target.name,
                 target.mesa_argument()
             ),
+            ..CodegenLine::default()
         };
         if line.reason.is_some() {
             return line;

@@ -276,18 +276,10 @@ fn comparison_line(
 fn empty_line(model: &Model, request: &RefineRequest) -> RefineLine {
     RefineLine {
         schema: REFINE_SCHEMA.to_owned(),
-        before: String::new(),
-        after: String::new(),
-        entry: String::new(),
         model: model.name().to_owned(),
         open: request.open_words(),
         verdict: RefineVerdict::Unknown,
-        reason: String::new(),
-        cause: None,
-        difference: None,
-        reduced: None,
-        smallest: None,
-        micros: 0,
+        ..RefineLine::default()
     }
 }
 

@@ -42,10 +42,7 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
     let mut record = CompareRecord {
         schema: COMPARE_SCHEMA.to_owned(),
         models: [first.clone(), second.clone()],
-        compared: 0,
-        differences: Vec::new(),
-        rejected: Vec::new(),
-        synthesized: None,
+        ..CompareRecord::default()
     };
     let mut outcome = Outcome::Success;
     match arguments.synthesize {

@@ -126,13 +126,11 @@ impl<'a> PlanBuilder<'a> {
             MemorySharing::Counted => Vec::new(),
         };
         let plan = Plan {
-            kernels: Vec::new(),
             buffers,
             images: std::mem::take(&mut images.images),
             queues: program.queues.iter().map(|family| Queue { family: *family }).collect(),
-            semaphores: Vec::new(),
             hosts: request.hosts.clone(),
-            steps: Vec::new(),
+            ..Plan::default()
         };
         PlanBuilder {
             private,

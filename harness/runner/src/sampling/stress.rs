@@ -233,17 +233,12 @@ mod tests {
                 min_dispatch_groups: 1,
                 location_units: 1 << 20,
                 storage_words: 1,
-                max_loop_iterations: 0,
-                rendezvous_iterations: 0,
                 result_words: 1 << 20,
                 rendezvous_words: 1 << 16,
-                claim_words: 0,
-                loop_budget: None,
-                idle_lanes: false,
                 party: 2,
-                scratch_words: 0,
                 max_workgroups: 150,
                 class_counts: 4,
+                ..KernelLimits::default()
             };
             let mut draw = ParameterSampler::new(1, stress, bounds, 1, 2);
             (0..200).filter(|_| draw.sample_parameters(2, 1.0, 100, u32::MAX, None).spin > 0).count()

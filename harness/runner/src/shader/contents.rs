@@ -90,6 +90,7 @@ struct ContentsRow {
     words: Option<Vec<u32>>,
 }
 
+#[derive(Default)]
 pub(super) struct ContentCounts {
     /// The position of each buffer's first word.
     starts: Vec<usize>,
@@ -133,21 +134,7 @@ impl ContentCounts {
                 *flag = true;
             }
         }
-        ContentCounts {
-            starts,
-            initial: all,
-            watched,
-            is_watched,
-            rows: HashMap::new(),
-            stored_words: 0,
-            dispatches: 0,
-            others: 0,
-            not_executed: 0,
-            left_out: 0,
-            outside_grid: 0,
-            misread: 0,
-            seconds: 0.0,
-        }
+        ContentCounts { starts, initial: all, watched, is_watched, ..ContentCounts::default() }
     }
 
     /// Returns the number of dispatches, including those without returned contents.

@@ -57,7 +57,7 @@ pub(super) struct ProgressScheduler {
 }
 
 /// The scheduler state of an invocation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct InvocationProgress {
     has_role: bool,
     /// True once it has run up to its first step.
@@ -136,11 +136,9 @@ impl Machine {
             scheduler.invocations.push(InvocationProgress {
                 has_role,
                 has_begun: !has_role,
-                started: false,
-                is_spinning: false,
-                last_step: 0,
                 weight: 1,
                 issued: [None; SLOTS],
+                ..InvocationProgress::default()
             });
             if has_role {
                 scheduler.scheduled_waves.push(wave);

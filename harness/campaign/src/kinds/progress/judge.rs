@@ -385,18 +385,7 @@ fn count_outcomes(test: &Test, observations: &PlacementObservations) -> Vec<RunO
             for (thread, ended) in test.threads.iter().zip(ended) {
                 state.insert(format!("P{}:ended", thread.number), u64::from(ended).into());
             }
-            RunOutcome {
-                state,
-                count,
-                batches: None,
-                parts: Vec::new(),
-                allowed: true,
-                weak: false,
-                filtered: false,
-                thin_air: false,
-                witness: None,
-                hsa: None,
-            }
+            RunOutcome { state, count, allowed: true, ..RunOutcome::default() }
         })
         .collect()
 }

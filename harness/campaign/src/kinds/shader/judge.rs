@@ -246,14 +246,10 @@ fn content_outcome(
     RunOutcome {
         state,
         count,
-        batches: None,
-        parts: Vec::new(),
         allowed: verdict.allowed,
         weak: verdict.weak,
-        filtered: false,
-        thin_air: false,
         witness,
-        hsa: None,
+        ..RunOutcome::default()
     }
 }
 

@@ -172,10 +172,7 @@ pub fn write_recording(
                 entry: entry.clone(),
                 name: name.clone(),
                 module: module.clone(),
-                dispatches: 0,
-                label: None,
-                cases: Vec::new(),
-                missing: Vec::new(),
+                ..RecordedKind::default()
             });
         }
         let timeline = build_timeline(&process.events);
