@@ -170,10 +170,12 @@ fn find_impurities(file: &SourceFile) -> Vec<Finding> {
 
 /// Modules whose types may be serialized: the wire types of `results`, and the messages between processes
 /// of a run.
-const SERIALIZING_MODULES: [&str; 7] = [
+const SERIALIZING_MODULES: [&str; 9] = [
     "results/src/wire",
     "results/src/bench",
     "results/src/power",
+    "litmus/src/outcome",
+    "litmus/src/value",
     "harness/plan/src",
     "harness/runner/src",
     "harness/campaign/src",
