@@ -58,7 +58,7 @@ fn case_count_and_seed() -> (u32, RngSeed) {
 }
 
 fn assert_agrees_on_random_tests(name: &str) {
-    assert_agrees_on(name, common::test(), 1);
+    assert_agrees_on(name, common::programs("plain"), 1);
 }
 
 /// Checks a model on a `1/share` fraction of the usual random tests.
@@ -127,33 +127,33 @@ on_random_tests! {
 #[test]
 fn models_on_random_tests_of_sequential_consistency() {
     for name in ["ptx", "opencl", "opencl-3.1", "amdgpu", "sc"] {
-        assert_agrees_on(name, common::sequential(), 2);
+        assert_agrees_on(name, common::programs("sequential"), 2);
     }
 }
 
 #[test]
 fn wgsl_on_random_programs_of_wgsl() {
-    assert_agrees_on("wgsl", common::test().prop_map(|test| languages::as_wgsl(&test)), 1);
+    assert_agrees_on("wgsl", common::programs("plain").prop_map(|test| languages::as_wgsl(&test)), 1);
 }
 
 /// Undefined initial values: an uninitialized read may return any value, and every search detects it.
 #[test]
 fn models_on_random_tests_with_undefined_values() {
     for name in ["vulkan", "vulkan-2019-nochains", "khronos-alloy", "sc", "tso"] {
-        assert_agrees_on(name, common::undefined(), 2);
+        assert_agrees_on(name, common::programs("undefined"), 2);
     }
 }
 
 /// Vectors: each component is a separate operation.
 #[test]
 fn vulkan_on_random_tests_of_vectors() {
-    assert_agrees_on("vulkan", common::vectors(true), 4);
+    assert_agrees_on("vulkan", common::programs("mixed"), 4);
 }
 
 #[test]
 fn other_models_on_random_tests_of_vectors() {
     for name in ["vulkan-2024-nochains", "khronos-alloy", "dartagnan", "sc", "tso"] {
-        assert_agrees_on(name, common::vectors(false), 8);
+        assert_agrees_on(name, common::programs("vectors"), 8);
     }
 }
 
@@ -164,7 +164,7 @@ fn vectors_mean_what_their_components_mean() {
     let names = ["vulkan", "vulkan-nochains", "vulkan-1.2", "dartagnan", "khronos-alloy"];
     let models: Vec<Model> = names.iter().map(|name| shipped(name)).collect();
     let told_apart = std::cell::Cell::new(0u32);
-    check_cases((cases, rng_seed), &(common::vectors(false), 0..models.len()), |(mut test, index)| {
+    check_cases((cases, rng_seed), &(common::programs("vectors"), 0..models.len()), |(mut test, index)| {
         for sync in &mut test.system_sync {
             (sync.from.instruction, sync.to.instruction) = (None, None);
         }
@@ -196,7 +196,7 @@ fn whole_vectors_differ_only_where_programs_race() {
     let (cases, rng_seed) = case_count_and_seed();
     let model = shipped("vulkan");
     let (free, torn) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
-    check_cases((cases, rng_seed), &common::vectors(true), |mut test| {
+    check_cases((cases, rng_seed), &common::programs("mixed"), |mut test| {
         // A filter would exclude racy executions.
         test.filter = None;
         let failed = |e: model::PredictError| TestCaseError::fail(e.to_string());
@@ -224,32 +224,32 @@ fn whole_vectors_differ_only_where_programs_race() {
 /// byte.
 #[test]
 fn vulkan_on_random_tests_of_sizes() {
-    assert_agrees_on("vulkan", common::sizes(), 4);
+    assert_agrees_on("vulkan", common::programs("sizes"), 4);
 }
 
 #[test]
 fn vulkan_2024_on_random_tests_of_sizes() {
-    assert_agrees_on("vulkan-2024", common::sizes(), 4);
+    assert_agrees_on("vulkan-2024", common::programs("sizes"), 4);
 }
 
 #[test]
 fn vulkan_on_random_tests_of_hosts() {
-    assert_agrees_on("vulkan", common::hosts(), 4);
+    assert_agrees_on("vulkan", common::programs("hosts"), 4);
 }
 
 #[test]
 fn vulkan_2024_on_random_tests_of_hosts() {
-    assert_agrees_on("vulkan-2024", common::hosts(), 4);
+    assert_agrees_on("vulkan-2024", common::programs("hosts"), 4);
 }
 
 #[test]
 fn vulkan_on_random_tests_of_calls_and_sections() {
-    assert_agrees_on("vulkan", common::calls(), 4);
+    assert_agrees_on("vulkan", common::programs("calls"), 4);
 }
 
 #[test]
 fn vulkan_on_random_tests_of_cooperative_accesses() {
-    assert_agrees_on("vulkan", common::cooperative(), 4);
+    assert_agrees_on("vulkan", common::programs("cooperative"), 4);
 }
 
 /// The stepwise machine composes values from bytes as the model does: an interleaving of the accesses of a
@@ -261,13 +261,8 @@ fn sequential_outcomes_of_sizes_and_hosts_are_allowed() {
     let strong = std::cell::Cell::new(0u32);
     check_cases(
         (cases, rng_seed),
-        &prop_oneof![
-            common::sizes(),
-            common::vectors(true),
-            common::hosts(),
-            common::calls(),
-            common::cooperative()
-        ],
+        &proptest::sample::select(vec!["sizes", "mixed", "hosts", "calls", "cooperative"])
+            .prop_flat_map(common::programs),
         |mut test| {
             // An interleaving may contradict the order of submissions or calls.
             test.system_sync.clear();
@@ -292,7 +287,7 @@ fn queries_on_random_files() {
     let models: Vec<Model> = names.iter().map(|name| shipped(name)).collect();
     let (cases, rng_seed) = case_count_and_seed();
     let answers = std::cell::RefCell::new([0u32; 3]);
-    check_cases((cases, rng_seed), &(common::khronos(), 0..models.len()), |(test, index)| {
+    check_cases((cases, rng_seed), &(common::programs("khronos"), 0..models.len()), |(test, index)| {
         let model = &models[index];
         let fast = model::answer_queries(&test, model, Some(model), &UNLIMITED)
             .map_err(|e| TestCaseError::fail(e.to_string()))?;
@@ -318,20 +313,24 @@ fn assert_machine_agrees(name: &str, is_compared: impl Fn(&Test) -> bool) {
     let model = shipped(name);
     let (cases, rng_seed) = case_count_and_seed();
     let compared = std::cell::Cell::new(0u32);
-    check_cases((cases, rng_seed), &prop_oneof![3 => common::test(), 1 => common::sequential()], |test| {
-        // The machine has no loop bound, and waits for the end of a thread that skips an instruction with a successor.
-        if has_loop(&test) || !is_compared(&test) {
-            return Ok(());
-        }
-        let prediction =
-            predict(&test, &model, &UNLIMITED).map_err(|e| TestCaseError::fail(e.to_string()))?;
-        let allowed = outcomes_where(&prediction, |predicted| predicted.allowed);
-        let found = machine_outcomes(&test, name == "serial");
-        let found = found.map_err(|error| TestCaseError::fail(error.to_string()))?;
-        prop_assert_eq!(found, allowed, "{}", litmus::print(&test));
-        compared.set(compared.get() + 1);
-        Ok(())
-    });
+    check_cases(
+        (cases, rng_seed),
+        &prop_oneof![3 => common::programs("plain"), 1 => common::programs("sequential")],
+        |test| {
+            // The machine has no loop bound, and waits for the end of a thread that skips an instruction with a successor.
+            if has_loop(&test) || !is_compared(&test) {
+                return Ok(());
+            }
+            let prediction =
+                predict(&test, &model, &UNLIMITED).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            let allowed = outcomes_where(&prediction, |predicted| predicted.allowed);
+            let found = machine_outcomes(&test, name == "serial");
+            let found = found.map_err(|error| TestCaseError::fail(error.to_string()))?;
+            prop_assert_eq!(found, allowed, "{}", litmus::print(&test));
+            compared.set(compared.get() + 1);
+            Ok(())
+        },
+    );
     println!("{name}: {} of {cases}", compared.get());
     assert!(compared.get() > cases / 4, "few tests are compared");
 }

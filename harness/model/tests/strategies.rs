@@ -30,7 +30,7 @@ fn case_count(full: u32) -> u32 {
 
 /// Checks that a strategy agrees with the naive enumerator.
 fn assert_agrees(model: &str, strategy: ExplorationStrategy) {
-    assert_agrees_on(&random::test(), 150, model, strategy);
+    assert_agrees_on(&random::programs("plain"), 150, model, strategy);
 }
 
 fn assert_agrees_on(
@@ -118,14 +118,14 @@ fn conditions_without_outcome_lists() {
 #[test]
 fn undefined_values_in_every_search() {
     for strategy in [SEARCH, ExplorationStrategy { lists_outcomes: false, ..SEARCH }, ENCODED] {
-        assert_agrees_on(&random::undefined(), 150, "vulkan", strategy);
+        assert_agrees_on(&random::programs("undefined"), 150, "vulkan", strategy);
     }
 }
 
 /// Accesses of several sizes and components: an execution has several cells of a storage.
 #[test]
 fn cells_by_conflicts() {
-    for tests in [random::sizes().boxed(), random::vectors(false).boxed(), random::vectors(true).boxed()] {
+    for tests in ["sizes", "vectors", "mixed"].map(random::programs) {
         assert_agrees_on(&tests, 150, "vulkan", ENCODED);
     }
 }
@@ -157,7 +157,7 @@ fn table(columns: &[String], workgroup: impl Fn(usize) -> usize) -> String {
         let lines = column.split(';').map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned);
         std::iter::once(format!("P{id}@sg 0, wg {}, qf 0", workgroup(id))).chain(lines).collect()
     };
-    witness::generate::render_rows(&columns.iter().enumerate().map(column).collect::<Vec<_>>())
+    witness::generate::grammar::render_rows(&columns.iter().enumerate().map(column).collect::<Vec<_>>())
 }
 
 /// Symmetric threads that increment a counter and branch on the value read; optionally one more thread that
@@ -358,7 +358,7 @@ pub fn scope_width() -> impl Strategy<Value = (Scope, Option<StorageClassSet>)> 
 #[test]
 fn placements_that_no_scope_distinguishes() {
     let places = proptest::collection::vec((0..2u32, 0..2u32), 3);
-    let tests = (random::test(), random::test(), scope_width(), places).prop_map(
+    let tests = (random::programs("plain"), random::programs("plain"), scope_width(), places).prop_map(
         |(test, other, (least, classes), places)| {
             // Longer threads, for chains of several links.
             let mut test = widen_scopes(test, least, classes);

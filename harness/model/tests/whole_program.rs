@@ -36,9 +36,8 @@ fn agrees(test: &Test, name: &str, model: &Model, unroll: u32) -> bool {
         return false;
     }
     let implies = |one: bool, other: bool| !one || other;
-    let is_equal = found.0 == expected.0
-        && (!has_question || (found.1, found.2) == (expected.1, expected.2))
-        && (is_cut || searched.truncated_runs == 0);
+    // The encoding knows that some loops repeat for ever, whose runs the search counts as cut off.
+    let is_equal = found.0 == expected.0 && (!has_question || (found.1, found.2) == (expected.1, expected.2));
     // The search covers more runs than its bound, but none of them has another answer.
     let is_bounded = is_cut
         && implies(found.0, expected.0)
@@ -75,7 +74,7 @@ fn the_encoding_agrees_with_the_search_on_the_corpus() {
 
 #[test]
 fn the_encoding_agrees_with_the_search_on_random_tests() {
-    let of_vulkan = random::test().boxed();
+    let of_vulkan = random::programs("plain").boxed();
     let to_test = |text: String| litmus::parse(&text, "random").unwrap();
     let of_hsa = crate::random::text(2..=3, 3).prop_map(to_test).boxed();
     for (name, tests) in
@@ -96,43 +95,46 @@ fn the_encoding_agrees_with_the_search_on_random_tests() {
 /// Tests with symmetric threads, on equal or different memory, in one subgroup or workgroup or in several.
 fn symmetric_tests() -> impl Strategy<Value = Test> {
     let threads = proptest::collection::vec((0..6u32, (0..2u32, 0..2u32)), 3..5);
-    (random::test(), random::test(), threads, 0..3u32).prop_map(|(mut test, other, threads, filter)| {
-        let bodies = [test.threads[0].clone(), test.threads[1].clone()];
-        let accesses = bodies.iter().flat_map(|thread| &thread.instructions);
-        let mut classes: HashMap<LocationId, StorageClass> = HashMap::new();
-        for place in accesses.filter_map(|i| i.kind.access()).map(|access| access.place) {
-            classes.insert(place.location, place.class);
-        }
-        let mut thread = |(body, (workgroup, subgroup)): (u32, (u32, u32))| {
-            let mut thread = bodies[usize::from(body == 5)].clone();
-            thread.place = ThreadPlace::Device(Placement { queue_family: 0, queue: 0, workgroup, subgroup });
-            for access in thread.instructions.iter_mut().filter_map(|i| match &mut i.kind {
-                InstructionKind::Access(access) if body >= 3 => Some(access),
-                _ => None,
-            }) {
-                // Two names with different initial values, or one with an alias.
-                let swapped = if body == 3 { [2, 3] } else { [0, 2] };
-                let place = &mut access.place;
-                if let Some(at) = swapped.iter().position(|other| place.location.0 == *other) {
-                    place.location = LocationId(swapped[1 - at]);
-                    place.class = *classes.entry(place.location).or_insert(place.class);
-                }
+    (random::programs("plain"), random::programs("plain"), threads, 0..3u32).prop_map(
+        |(mut test, other, threads, filter)| {
+            let bodies = [test.threads[0].clone(), test.threads[1].clone()];
+            let accesses = bodies.iter().flat_map(|thread| &thread.instructions);
+            let mut classes: HashMap<LocationId, StorageClass> = HashMap::new();
+            for place in accesses.filter_map(|i| i.kind.access()).map(|access| access.place) {
+                classes.insert(place.location, place.class);
             }
-            thread
-        };
-        test.threads = threads.into_iter().map(&mut thread).collect();
-        let asks_others = |condition: &Condition| {
-            let mut others = false;
-            condition.for_each_term(&mut |term| {
-                others |= matches!(term, Term::Register(t, _) if usize::from(t.0) >= test.threads.len());
-            });
-            others
-        };
-        test.filter = other.question.filter(|_| filter > 0).map(|question| question.condition);
-        test.filter = test.filter.filter(|condition| !asks_others(condition));
-        test.system_sync.clear();
-        test
-    })
+            let mut thread = |(body, (workgroup, subgroup)): (u32, (u32, u32))| {
+                let mut thread = bodies[usize::from(body == 5)].clone();
+                thread.place =
+                    ThreadPlace::Device(Placement { queue_family: 0, queue: 0, workgroup, subgroup });
+                for access in thread.instructions.iter_mut().filter_map(|i| match &mut i.kind {
+                    InstructionKind::Access(access) if body >= 3 => Some(access),
+                    _ => None,
+                }) {
+                    // Two names with different initial values, or one with an alias.
+                    let swapped = if body == 3 { [2, 3] } else { [0, 2] };
+                    let place = &mut access.place;
+                    if let Some(at) = swapped.iter().position(|other| place.location.0 == *other) {
+                        place.location = LocationId(swapped[1 - at]);
+                        place.class = *classes.entry(place.location).or_insert(place.class);
+                    }
+                }
+                thread
+            };
+            test.threads = threads.into_iter().map(&mut thread).collect();
+            let asks_others = |condition: &Condition| {
+                let mut others = false;
+                condition.for_each_term(&mut |term| {
+                    others |= matches!(term, Term::Register(t, _) if usize::from(t.0) >= test.threads.len());
+                });
+                others
+            };
+            test.filter = other.question.filter(|_| filter > 0).map(|question| question.condition);
+            test.filter = test.filter.filter(|condition| !asks_others(condition));
+            test.system_sync.clear();
+            test
+        },
+    )
 }
 
 /// Three threads that store their numbers and wait for each other, most of which may be swapped with numbers and flags.

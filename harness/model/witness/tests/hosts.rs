@@ -1,7 +1,8 @@
 //! The order of hosts and queues: the derived relations compared with an interpretation of the calls.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use witness::hosts::{generate_hosts_program, ordered_by_streams, ordered_by_system_sync};
+use witness::generate::generate_calls_program;
+use witness::hosts::{ordered_by_streams, ordered_by_system_sync};
 
 /// The number of random programs: `VK_LITMUS_WITNESS_PROGRAMS`, small by default.
 fn programs() -> u64 {
@@ -18,7 +19,7 @@ fn first_seed() -> u64 {
 fn hosts_and_queues_have_one_order() {
     let (mut failures, mut pairs, mut between_hosts) = (Vec::new(), 0, 0);
     for seed in first_seed()..first_seed() + programs() {
-        let program = generate_hosts_program(seed);
+        let program = generate_calls_program(seed);
         let test = litmus::parse(&program.text, "random.litmus").unwrap();
         if test.schedule().is_none() {
             continue;

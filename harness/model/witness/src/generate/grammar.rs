@@ -3,14 +3,17 @@
 //! A line `name:` begins a rule; each line below it, indented by four spaces, is an alternative, in which `\n` is the end of a
 //! line and `ε` nothing; `×3 ` before it makes it three times as frequent. In back quotes is the name of a rule: `name?` is
 //! optional, with `name?30` in 30 of 100 cases, `name*4` repeated at most four times, `name!` expanded in the same way
-//! everywhere. Words after it replace `$1`, `$2` and so on in the rule. A `#` after a letter is a number that differs in each
-//! alternative. Lines between `[[[` and `]]]` are the columns of a table, separated by lines with `|`; `;` ends a line too.
+//! everywhere; `{name}` in a reference is the text of `name!`, and `name~kind` is
+//! the rule `name-kind` if it exists, otherwise `name`. Words after it replace `$1`, `$2` and so on in the rule. A `#` after
+//! a letter is a number that differs in each alternative. Lines between `[[[` and `]]]` are the columns of a table, separated by lines with `|`; `;` ends a line too.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 
 /// The depth from which on a rule has its first alternative, which must end.
 const MAX_DEPTH: usize = 14;
+
+const MAX_ARGUMENTS: usize = 7;
 
 /// The alternatives of each rule.
 pub struct Grammar<'g>(BTreeMap<&'g str, Vec<String>>);
@@ -58,14 +61,15 @@ struct Derivation<'d, C> {
 impl<C: FnMut(usize) -> usize> Derivation<'_, C> {
     /// Expands a reference: a rule with its arguments.
     fn expand(&mut self, reference: &str, depth: usize) -> String {
+        if let Some((before, rest)) = reference.split_once('{') {
+            let (common, after) = rest.split_once('}').unwrap();
+            let reference = format!("{before}{}{after}", self.expand_everywhere(common, depth));
+            return self.expand(&reference, depth);
+        }
         let mut words = reference.split(' ');
         let name = words.next().unwrap_or_default();
-        if let Some(rule) = name.strip_suffix('!') {
-            if !self.common.contains_key(rule) {
-                let expansion = self.expand(rule, depth);
-                self.common.insert(rule.to_owned(), expansion);
-            }
-            return self.common[rule].clone();
+        if name.ends_with('!') {
+            return self.expand_everywhere(&reference.replacen('!', "", 1), depth);
         }
         let (rule, count) = if let Some((rule, percent)) = name.split_once('?') {
             let percent = if percent.is_empty() { 50 } else { percent.parse().unwrap() };
@@ -75,14 +79,21 @@ impl<C: FnMut(usize) -> usize> Derivation<'_, C> {
         } else {
             (name, 1)
         };
-        let alternatives = self.grammar.0.get(rule).unwrap_or_else(|| panic!("no rule `{rule}`"));
+        let rule = match rule.split_once('~') {
+            Some((general, kind)) => {
+                let special = format!("{general}-{kind}");
+                if self.grammar.0.contains_key(special.as_str()) { special } else { general.to_owned() }
+            }
+            None => rule.to_owned(),
+        };
+        let alternatives = self.grammar.0.get(rule.as_str()).unwrap_or_else(|| panic!("no rule `{rule}`"));
         let arguments: Vec<&str> = words.collect();
         let mut text = String::new();
         for _ in 0..count {
             let chosen = if depth == 0 { 0 } else { (self.choose_below)(alternatives.len()) };
             let mut alternative = insert_number(&alternatives[chosen], self.number);
             self.number += 1;
-            for number in (1..6).rev() {
+            for number in 1..=MAX_ARGUMENTS {
                 let argument = arguments.get(number - 1).copied().unwrap_or_default();
                 alternative = alternative.replace(&format!("${number}"), argument);
             }
@@ -94,6 +105,16 @@ impl<C: FnMut(usize) -> usize> Derivation<'_, C> {
             }
         }
         text
+    }
+
+    /// Expands a reference in the same way as before.
+    fn expand_everywhere(&mut self, reference: &str, depth: usize) -> String {
+        if let Some(expansion) = self.common.get(reference) {
+            return expansion.clone();
+        }
+        let expansion = self.expand(reference, depth);
+        self.common.insert(reference.to_owned(), expansion.clone());
+        expansion
     }
 }
 
