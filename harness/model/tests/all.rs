@@ -29,7 +29,6 @@ mod waiting;
 mod whole_program;
 mod witness;
 
-#[expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 mod common;
 mod hsa_oracle;
 mod mutant_programs;
