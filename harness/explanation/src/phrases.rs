@@ -34,7 +34,7 @@ pub fn reason_sentence(answer: &ExplanationAnswer) -> String {
                     "Each of the {count} candidate executions that show it breaks a rule of the model. The closest one:"
                 ),
                 (count, false) => format!(
-                    "Every candidate execution that shows it breaks a rule of the model. The closest one of the first {count}:"
+                    "Every candidate execution that shows it breaks a rule of the model. The closest of the {count} that were examined:"
                 ),
             }
         }
