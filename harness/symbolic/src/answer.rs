@@ -188,8 +188,7 @@ fn predict_case(
         test.question = None;
     }
     let options = |budget| PredictOptions { budget, unroll: 1 };
-    let first =
-        predict_without_outcomes(&test, model, &options(query.budget.with_step_limit(FIRST_CHECK_STEPS)))?;
+    let first = predict(&test, model, &options(query.budget.with_step_limit(FIRST_CHECK_STEPS)))?;
     let race_open = |prediction: &Prediction| {
         query.decide_race && prediction.race == Race::Unknown && prediction.truncated_runs == 0
     };
