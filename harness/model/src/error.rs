@@ -3,7 +3,7 @@
 use crate::cat::CatErrors;
 
 /// The reason that a test has no prediction under a model.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum PredictError {
     /// The test has more threads than the engine supports.
     #[error("the test has {threads} threads; at most {bound} are supported")]

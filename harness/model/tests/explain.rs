@@ -127,6 +127,31 @@ fn tests_of_many_candidates_are_explained() {
     assert_eq!(execution.outcome.len(), 16);
 }
 
+#[test]
+fn tests_of_too_many_paths_are_explained_and_not_listed() {
+    let vulkan = shipped("vulkan");
+    let branches: String = (0..13)
+        .map(|n| {
+            format!(
+                "ld.atom.dv.sc0 r{n}, x | ;\nbne r{n}, 1, LC{n} | ;\nst.atom.dv.sc0 y, 1 | ;\nLC{n}: | ;\n"
+            )
+        })
+        .collect();
+    let text = format!(
+        "VULKAN branches\n{{ x = 0; y = 0; }}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n| st.atom.dv.sc0 x, 1 ;\n{branches}exists (y == 1)"
+    );
+    let test = litmus::parse(&text, "branches").unwrap();
+    let options = ExplainOptions::default();
+    let explanation = explain_outcome(&test, &vulkan, &options).unwrap();
+    assert!(
+        matches!(explanation.answer, ExplanationAnswer::Allowed { witness: Some(_) }),
+        "{:?}",
+        explanation.answer
+    );
+    let listed = model::list_consistent_executions(&test, &vulkan, &options, 10);
+    assert!(matches!(listed, Err(PredictError::TooManyPaths { .. })), "{listed:?}");
+}
+
 /// Returns the text with the changed lines of a fix.
 fn apply_changes(text: &str, changes: &[&InstructionChange]) -> String {
     let mut changes = changes.to_vec();

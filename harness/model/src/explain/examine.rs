@@ -1,5 +1,6 @@
 //! Searches for the execution that an explanation shows, and describes it.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use litmus::{Condition, Outcome, Test};
@@ -49,6 +50,8 @@ pub(super) struct ExecutionSearch<'a> {
     skeletons: Vec<Skeleton>,
     /// True if the test has more event structures.
     has_more_skeletons: bool,
+    /// The error of a test with too many paths to have event structures.
+    too_many_paths: Option<PredictError>,
     options: &'a ExplainOptions<'a>,
     tracker: &'a BudgetTracker<'a>,
     allows_thin_air: bool,
@@ -78,7 +81,7 @@ impl<'a> ExecutionSearch<'a> {
     ) -> Result<ExecutionSearch<'a>, PredictError> {
         let semantic = model.execution_semantics();
         let mut skeletons = Vec::new();
-        let mut has_more_skeletons = false;
+        let (mut has_more_skeletons, mut too_many_paths) = (false, None);
         let collected = for_each_skeleton(test, semantic, unroll, &mut |skeleton| {
             has_more_skeletons = skeletons.len() == MAX_SKELETONS;
             if !has_more_skeletons {
@@ -87,7 +90,10 @@ impl<'a> ExecutionSearch<'a> {
             Ok(!has_more_skeletons)
         });
         match collected {
-            Err(PredictError::TooManyPaths { .. }) => has_more_skeletons = true,
+            Err(error @ PredictError::TooManyPaths { .. }) => {
+                has_more_skeletons = true;
+                too_many_paths = Some(error);
+            }
             collected => collected?,
         }
         Ok(ExecutionSearch {
@@ -97,6 +103,7 @@ impl<'a> ExecutionSearch<'a> {
             unroll,
             skeletons,
             has_more_skeletons,
+            too_many_paths,
             options,
             tracker,
             allows_thin_air: semantic.allows_thin_air,
@@ -160,11 +167,11 @@ impl<'a> ExecutionSearch<'a> {
         verdict: Option<bool>,
     ) -> Result<ExplanationAnswer, PredictError> {
         let shows_outcome = self.shows(condition);
-        let (mut candidates, mut witness) = (0, None);
+        let (candidates, mut witness) = (Cell::new(0), None);
         let mut closest: Option<(Distance, usize, Skeleton, CandidateExecution)> = None;
         let mut end = EnumerationEnd::LimitReached;
         let mut consider = |skeleton: &Skeleton, candidate: CandidateExecution| {
-            candidates += 1;
+            candidates.set(candidates.get() + 1);
             let examined = self.examine_candidate(skeleton, &candidate)?;
             let Some(first) = examined.broken_axioms.first().copied() else {
                 witness = Some(self.describe_execution(skeleton, &candidate, None)?.0);
@@ -178,20 +185,27 @@ impl<'a> ExecutionSearch<'a> {
             Ok(true)
         };
         for limit in self.candidate_limits() {
+            candidates.set(0);
             end = self.visit_candidates(limit, true, &shows_outcome, &mut consider)?;
             if end != EnumerationEnd::LimitReached || limit == self.options.max_candidates {
                 break;
             }
             let is_inconsistent = verdict == Some(false);
             let goal = ExecutionGoal { condition: Some(condition), raises: None, is_inconsistent };
-            if let Some(found) = self.solve(&goal)? {
-                if found.is_empty() {
+            match self.solve(&goal)? {
+                // No candidate shows the outcome, consistent or not.
+                Some(found) if found.is_empty() && is_inconsistent && candidates.get() == 0 => {
                     end = EnumerationEnd::Exhausted;
+                    break;
                 }
-                for (skeleton, candidate) in found {
-                    consider(&skeleton, candidate)?;
+                Some(found) if !found.is_empty() => {
+                    for (skeleton, candidate) in found {
+                        consider(&skeleton, candidate)?;
+                    }
+                    break;
                 }
-                break;
+                // All candidates decide.
+                Some(_) | None => {}
             }
         }
         if witness.is_some() || verdict == Some(true) {
@@ -201,7 +215,7 @@ impl<'a> ExecutionSearch<'a> {
         if end == EnumerationEnd::LimitReached && verdict.is_none() {
             return Ok(ExplanationAnswer::Unknown);
         }
-        let complete = end == EnumerationEnd::Exhausted;
+        let (complete, candidates) = (end == EnumerationEnd::Exhausted, candidates.get());
         let Some((_, _, skeleton, candidate)) = closest else {
             return Ok(if complete {
                 ExplanationAnswer::Impossible
@@ -233,6 +247,9 @@ impl<'a> ExecutionSearch<'a> {
         condition: &Condition,
         max_executions: usize,
     ) -> Result<(Vec<(ExplainedExecution, bool)>, bool), PredictError> {
+        if let Some(error) = &self.too_many_paths {
+            return Err(error.clone());
+        }
         let shows_condition = self.shows(condition);
         let mut found = Vec::new();
         let limit = self.options.max_candidates;
