@@ -467,6 +467,9 @@ function listen() {
   text.addEventListener("input", () => {
     clearTimeout(timer);
     explained = null;
+    // The answer on its way is that of an older text.
+    checks += 1;
+    say("Checking…");
     timer = setTimeout(check, 400);
   });
   text.addEventListener("check", check);
