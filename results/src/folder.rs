@@ -17,6 +17,8 @@ use crate::{Reason, conclusion};
 
 /// File name of the table of outcomes.
 pub const OUTCOMES_FILE: &str = "outcomes.csv";
+/// Number of verdicts up to which the text report has a table of them.
+const MAX_TABLE_LINES: usize = 10_000;
 /// File name of the text report.
 pub const SUMMARY_FILE: &str = "summary.txt";
 
@@ -25,6 +27,8 @@ pub const SUMMARY_FILE: &str = "summary.txt";
 pub struct ResultsFolder {
     path: PathBuf,
     plan: PlanRecord,
+    /// Hash of the plan's file.
+    plan_hash: blake3::Hash,
     journal: Journal,
 }
 
@@ -146,8 +150,8 @@ impl ResultsFolder {
         // before we got it.
         let (journal, _) = Journal::open(&path.join(JOURNAL), plan)?;
         ensure_empty(path)?;
-        write_plan(path, plan)?;
-        Ok(ResultsFolder { path: path.to_owned(), plan: plan.clone(), journal })
+        let plan_hash = write_plan(path, plan)?;
+        Ok(ResultsFolder { path: path.to_owned(), plan: plan.clone(), plan_hash, journal })
     }
 
     /// Resumes `plan` in the folder at `path`, which must hold the same plan; without a folder, starts it.
@@ -182,9 +186,10 @@ impl ResultsFolder {
             });
         }
         let (mut journal, mut recovered) = Journal::open(&path.join(JOURNAL), &recorded)?;
-        if resumed.budget != recorded.budget {
-            write_plan(path, &resumed)?;
-        }
+        let plan_hash = match resumed.budget == recorded.budget {
+            true => hash_plan(path).map_err(|source| FolderError::Io { path: path.join(PLAN), source })?,
+            false => write_plan(path, &resumed)?,
+        };
         let has_time = |line: &RunLine| !line.has_reason(Reason::NoTime);
         let (lines, repeated): (Vec<RunLine>, Vec<RunLine>) = recovered.lines.into_iter().partition(has_time);
         if !repeated.is_empty() {
@@ -192,7 +197,7 @@ impl ResultsFolder {
         }
         recovered.rerun_tests = repeated.len();
         recovered.lines = lines;
-        Ok((ResultsFolder { path: path.to_owned(), plan: resumed, journal }, recovered))
+        Ok((ResultsFolder { path: path.to_owned(), plan: resumed, plan_hash, journal }, recovered))
     }
 
     /// Writes the plan and the journal again if another process changed them during the run, and returns
@@ -206,9 +211,7 @@ impl ResultsFolder {
         &mut self,
         lines: impl IntoIterator<Item = &'l RunLine>,
     ) -> Result<Vec<ChangedFile>, FolderError> {
-        // A resumed run leaves the environment of the first one in the plan.
-        let is_own = |plan: PlanRecord| (&plan.plan, plan.seed) == (&self.plan.plan, self.plan.seed);
-        let is_plan_intact = read::read_plan(&self.path).is_ok_and(|plan| plan.is_some_and(is_own));
+        let is_plan_intact = hash_plan(&self.path).is_ok_and(|hash| hash == self.plan_hash);
         let changed = [(PLAN, is_plan_intact), (JOURNAL, self.journal.is_intact())];
         let changed = changed.into_iter().filter(|(_, is_intact)| !is_intact).map(|(name, _)| name);
         let is_restored = !self.journal.is_taken_over();
@@ -226,7 +229,7 @@ impl ResultsFolder {
                 fs::rename(&path, kept).map_err(|source| FolderError::Io { path, source })?;
             }
             match file.name {
-                PLAN => write_plan(&self.path, &self.plan)?,
+                PLAN => self.plan_hash = write_plan(&self.path, &self.plan)?,
                 _ => self.journal.replace(lines.take().into_iter().flatten())?,
             }
         }
@@ -276,8 +279,8 @@ impl ResultsFolder {
                 .map_err(|source| FolderError::Io { path: outcomes.clone(), source })?;
         }
         replace_file(&outcomes, &bytes)?;
-        let summary = conclusion::format_conclusions(&self.plan, lines)
-            + &text::format_report(lines, TextLayout::default());
+        let layout = TextLayout { is_brief: lines.len() > MAX_TABLE_LINES, ..TextLayout::default() };
+        let summary = conclusion::format_conclusions(&self.plan, lines) + &text::format_report(lines, layout);
         replace_file(&self.path.join(SUMMARY_FILE), summary.as_bytes())
     }
 
@@ -300,12 +303,20 @@ impl ResultsFolder {
     }
 }
 
-/// Writes the plan of the folder at `path`.
-fn write_plan(path: &Path, plan: &PlanRecord) -> Result<(), FolderError> {
+/// Returns the hash of the file with the plan in the folder at `path`.
+fn hash_plan(path: &Path) -> io::Result<blake3::Hash> {
+    let mut hasher = blake3::Hasher::new();
+    io::copy(&mut fs::File::open(path.join(PLAN))?, &mut hasher)?;
+    Ok(hasher.finalize())
+}
+
+/// Writes the plan of the folder at `path`, and returns the hash of its file.
+fn write_plan(path: &Path, plan: &PlanRecord) -> Result<blake3::Hash, FolderError> {
     let mut text = serde_json::to_vec_pretty(plan)
         .map_err(|source| FolderError::Io { path: path.join(PLAN), source: source.into() })?;
     text.push(b'\n');
-    replace_file(&path.join(PLAN), &text)
+    replace_file(&path.join(PLAN), &text)?;
+    Ok(blake3::hash(&text))
 }
 
 /// Returns the plan of a run that `requested` resumes: that of `found`, with the further time if both have a time as

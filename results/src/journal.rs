@@ -67,14 +67,20 @@ impl Journal {
             TryLockError::WouldBlock => JournalError::InUse { path: path.to_owned() },
             TryLockError::Error(source) => io(source),
         })?;
-        let found = read::read_lines(path, BufReader::new(&file), Some(plan.clone()))?;
-        let truncated_bytes = found.incomplete.map_or(0, |incomplete| incomplete.bytes as u64);
+        let mut recovered = RecoveredJournal::default();
+        // A new journal needs no index of its plan, which may have 100,000 tests.
+        if file.metadata().map_err(io)?.len() > 0 {
+            let found = read::read_lines(path, BufReader::new(&file), Some(plan.clone()))?;
+            recovered.truncated_bytes = found.incomplete.map_or(0, |incomplete| incomplete.bytes as u64);
+            recovered.lines = found.lines;
+        }
+        let truncated_bytes = recovered.truncated_bytes;
         let end = file.seek(SeekFrom::End(0)).map_err(io)?.saturating_sub(truncated_bytes);
         file.set_len(end).and_then(|()| file.rewind()).map_err(io)?;
         let mut hasher = blake3::Hasher::new();
         io::copy(&mut (&file).take(end), &mut hasher).map_err(io)?;
         let journal = Journal { file, path: path.to_owned(), original_file: None, length: end, hasher };
-        Ok((journal, RecoveredJournal { lines: found.lines, rerun_tests: 0, truncated_bytes }))
+        Ok((journal, recovered))
     }
 
     /// Replaces the content by these lines, atomically: a reader sees the old or the new content.

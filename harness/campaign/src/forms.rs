@@ -70,8 +70,8 @@ pub fn reduce_forms(
         let plain = with_form(item.variant, None);
         let origin = (source.origin.clone(), plain, cell.target_index);
         let violation = violations.get(&(source.id.as_str(), target.name.as_str()));
-        let (Some(line), Some(form), Ok(prediction)) =
-            (violation, item.variant.shader.form, &cell.prediction)
+        let (Some(line), Some(form), Some(prediction)) =
+            (violation, item.variant.shader.form, cell.known_prediction())
         else {
             continue;
         };
@@ -89,8 +89,8 @@ pub fn reduce_forms(
                 id: source.id.clone(),
                 text: item.loaded.text.clone(),
                 variant: variant.to_string(),
-                test: item.judged_test.clone(),
-                prediction: prediction.as_ref().clone(),
+                test: item.judged_test().clone(),
+                prediction: prediction.clone(),
             };
             let time = time.clamp(MIN_TRY_TIME, MAX_TRY_TIME);
             let trial = Measurement { subject: &subject, stress: &target.stress, time, seed };

@@ -143,15 +143,15 @@ impl RelaxedSubject {
             }
         }
         let relaxed = |cell: &DeviceTest| {
-            let (item, prediction) = (plan.tests.get(cell.test_index)?, cell.prediction.as_ref().ok()?);
-            mutants::is_condition_allowed(&item.judged_test, prediction).filter(|allows| *allows)?;
+            let (item, prediction) = (plan.tests.get(cell.test_index)?, cell.known_prediction()?);
+            mutants::is_condition_allowed(item.judged_test(), prediction).filter(|allows| *allows)?;
             let id = &item.loaded.source.id;
             let subject = MeasuredTest {
                 id: id.clone(),
                 text: item.loaded.text.clone(),
                 variant: item.variant.to_string(),
-                test: item.judged_test.clone(),
-                prediction: Prediction::clone(prediction),
+                test: item.judged_test().clone(),
+                prediction: prediction.clone(),
             };
             Some(RelaxedSubject { subject, mutant_of: parents.get(id.as_str()).cloned().unwrap_or_default() })
         };

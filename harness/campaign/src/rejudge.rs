@@ -56,12 +56,12 @@ pub fn rejudge_results(old: &Results, model: Option<&str>) -> Result<RejudgedRes
         let text = texts_by_test.get(line.id.as_str()).copied().unwrap_or_default();
         let planned = explain_records::plan_recorded_test(&line.id, &line.hashes.test, text)
             .ok_or_else(|| "its text differs from the text that was run".to_owned())?;
-        if !chosen.model.supports_dialect(planned.judged_test.dialect) {
+        if !chosen.model.supports_dialect(planned.judged_test().dialect) {
             return Err(format!("{} does not support its dialect", chosen.model.name()));
         }
         let prediction = predict_for_records(&planned, chosen, &[line], RECORD_TIMEOUT)?;
         let relabeled = RunLine { model: chosen.model.name().to_owned(), ..line.clone() };
-        Ok(rejudge::rejudge(&relabeled, &planned.judged_test, &prediction, &chosen.hash))
+        Ok(rejudge::rejudge(&relabeled, planned.judged_test(), &prediction, &chosen.hash))
     });
     let mut unchanged_notes = Vec::new();
     let mut new_lines = Vec::new();
@@ -113,7 +113,7 @@ fn recompute_mutants(
     let candidates: Vec<_> = (lines.iter().zip(confirmed))
         .map(|(line, confirmation)| {
             let (planned, prediction) = (*confirmation)?;
-            Some(MutantCandidate { device: line.device.as_str(), test: &planned.judged_test, prediction })
+            Some(MutantCandidate { device: line.device.as_str(), test: planned.judged_test(), prediction })
         })
         .collect();
     let mutants = mutants::find_mutants_among(&candidates);
@@ -214,12 +214,12 @@ pub fn recompute_results(
         };
         let comparison = compare_with_hsa(&planned, &prediction, remaining);
         let recompute_line = |line: &&RunLine| match (
-            rejudge::verify_record(line, &planned.judged_test, &prediction, model_hash),
+            rejudge::verify_record(line, planned.judged_test(), &prediction, model_hash),
             &comparison,
         ) {
             (Ok(line), Some(comparison)) => Ok(RecomputedRecord::Confirmed(rejudge::compare_with_hsa(
                 &line,
-                &planned.judged_test,
+                planned.judged_test(),
                 &prediction.observables,
                 comparison,
             ))),

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use results::folder::{ChangedFile, ResultsFolder};
@@ -245,6 +245,9 @@ enum WorkerEvent<K: RunKind> {
     Finished(ReportOf<K>),
 }
 
+/// Largest number of events that wait for judgement. Without time, 100,000 tests end at once.
+const MAX_WAITING_EVENTS: usize = 1024;
+
 /// Totals over the jobs judged so far.
 #[derive(Default)]
 struct RunTotals {
@@ -379,7 +382,7 @@ impl<K: RunKind> Run<'_, K> {
             (needs_health_check && spoils_worker::<K>(report))
                 || deadline.is_some_and(|deadline| Instant::now() >= deadline)
         };
-        let (events, inbox) = channel::<Box<WorkerEvent<K>>>();
+        let (events, inbox) = sync_channel::<Box<WorkerEvent<K>>>(MAX_WAITING_EVENTS);
         // Judging may take seconds. In the pool's thread, it would delay killing workers that exceed their
         // deadline.
         std::thread::scope(|scope| {
@@ -499,7 +502,7 @@ fn lost_device<K: RunKind>(end: &AttemptEnd<K::Answer>) -> bool {
 
 /// Forwards a pool event to the judging thread; breaks after the last event.
 fn forward_event<K: RunKind>(
-    events: &Sender<Box<WorkerEvent<K>>>,
+    events: &SyncSender<Box<WorkerEvent<K>>>,
     event: EventOf<'_, K>,
     is_last: &dyn Fn(&ReportOf<K>) -> bool,
 ) -> ControlFlow<()> {

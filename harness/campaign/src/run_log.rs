@@ -200,10 +200,9 @@ impl<'w> RunLog<'w> {
     pub fn finish(mut self) -> Result<FinishedLog, Failure> {
         self.restore_folder()?;
         let verdicts: Vec<RunLine> = std::mem::take(&mut self.lines).into_iter().flatten().collect();
-        let known = verdicts.len();
-        let all = self.folder.plan().complete_lines(verdicts);
-        let missing = if known < all.len() { all.get(self.written_count..) } else { None };
-        let mut missing = missing.unwrap_or_default().iter();
+        let is_complete = verdicts.len() == self.ids.len();
+        let all = if is_complete { verdicts } else { self.folder.plan().complete_lines(verdicts) };
+        let mut missing = all.get(self.written_count..).unwrap_or_default().iter();
         let printed = missing.try_for_each(|line| self.writer.write_verdict(line)).map_err(stdout_failure);
         if self.changed_files.iter().all(|file| file.is_restored) {
             self.folder.finish(&all).map_err(Failure::folder_error)?;

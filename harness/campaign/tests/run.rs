@@ -193,6 +193,20 @@ fn not_interrupted() -> AtomicBool {
     AtomicBool::new(false)
 }
 
+/// A test that the time for the plan does not reach gets its prediction when it runs.
+#[test]
+fn late_predictions_equal_those_of_the_plan() {
+    let plan_within = |time| {
+        let tests = load_tests(&[MP, "hsa/MP+agent-far"]);
+        LitmusPlan::new(vec![target("a")], tests, None, time, &|_, _| None).unwrap()
+    };
+    let (late, known) = (plan_within(Some(Duration::ZERO)), plan_within(None));
+    assert!(late.device_tests[0].prediction.get().is_none());
+    for (cell, expected) in late.device_tests.iter().zip(&known.device_tests) {
+        assert_eq!(late.prediction(cell), known.prediction(expected));
+    }
+}
+
 #[test]
 fn a_plan_lists_running_and_skipped_tests() {
     let plan = plan(&["a", "b"], &[MP, "coherence/CoRR+rlx", "hsa/MP+agent-far", "mp/MP+rel-acq@split"]);
@@ -200,11 +214,7 @@ fn a_plan_lists_running_and_skipped_tests() {
         .device_tests
         .iter()
         .map(|cell| {
-            (
-                cell.target_index,
-                plan.tests[cell.test_index].loaded.source.id.as_str(),
-                cell.prediction.as_ref().err(),
-            )
+            (cell.target_index, plan.tests[cell.test_index].loaded.source.id.as_str(), cell.skip_reason())
         })
         .map(|(target, id, missing)| (target, id, missing.map(String::as_str)))
         .collect();
@@ -218,14 +228,11 @@ fn a_plan_lists_running_and_skipped_tests() {
     };
     assert_eq!(cells, [cells_on(0), cells_on(1)].concat());
     for cell in &plan.device_tests {
-        assert_eq!(cell.kernel_hash.len(), if cell.prediction.is_ok() { 64 } else { 0 });
+        assert_eq!(cell.kernel_hash.len(), if cell.skip_reason().is_none() { 64 } else { 0 });
     }
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/all/cases/files/unplaceable.litmus");
     let unplaceable = self::plan(&["a"], &[path]);
-    assert_eq!(
-        unplaceable.device_tests[0].prediction.as_ref().err().map(String::as_str),
-        Some("CrossDevice scope")
-    );
+    assert_eq!(unplaceable.device_tests[0].skip_reason().map(String::as_str), Some("CrossDevice scope"));
     assert_ne!(
         plan.device_tests[0].kernel_hash, plan.device_tests[3].kernel_hash,
         "split kernels differ from merged ones"

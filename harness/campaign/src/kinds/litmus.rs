@@ -10,7 +10,7 @@ mod verdict;
 
 use std::time::{Duration, Instant};
 
-use litmus::{Outcome, Overlap};
+use litmus::{Outcome, Overlap, Prediction};
 use results::Reason;
 use results::wire::{INSTANCES_PER_TEST_SUFFIX, RunLine};
 use runner::pool::{JobReport, Limits};
@@ -25,8 +25,10 @@ use crate::workers::WorkerTask;
 use plan::LitmusPlan;
 use planned::DeviceTest;
 
-/// The minimum time for the tests of a device, after long predictions.
+/// The minimum time for the tests of a device, after long preparations, and its minimum share of the budget as a
+/// divisor.
 const MIN_DEVICE_TIME: Duration = Duration::from_millis(500);
+const MIN_DEVICE_SHARE_DIVISOR: u32 = 4;
 
 /// The time or the instances for the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +85,7 @@ impl RunKind for LitmusKind<'_> {
         let cell = |cell: &DeviceTest| run::TestOnDevice {
             target: cell.target_index,
             id: self.plan.tests[cell.test_index].loaded.source.id.clone(),
-            skip_reason: cell.prediction.as_ref().err().cloned(),
+            skip_reason: cell.skip_reason().cloned(),
         };
         self.plan.device_tests.iter().map(cell).collect()
     }
@@ -156,12 +158,13 @@ impl LitmusKind<'_> {
     /// predictions.
     fn device_time(&self, target: usize, waiting: usize) -> Option<Duration> {
         let TestBudget::Time(time) = self.budget else { return None };
-        let time = if target == 0 { time.saturating_sub(self.started.elapsed()) } else { time };
+        let prepared = if target == 0 { self.started.elapsed() } else { Duration::ZERO };
+        let time = time.saturating_sub(prepared).max(time / MIN_DEVICE_SHARE_DIVISOR);
         let runnable = self
             .plan
             .device_tests
             .iter()
-            .filter(|c| c.target_index == target && c.prediction.is_ok())
+            .filter(|c| c.target_index == target && c.skip_reason().is_none())
             .count();
         let share = waiting as f64 / runnable.max(1) as f64;
         Some(time.mul_f64(share.clamp(0.0, 1.0)).max(MIN_DEVICE_TIME))
@@ -177,8 +180,13 @@ impl LitmusKind<'_> {
                 .get(cell.target_index)
                 .is_some_and(|test_target| test_target.name == target.name)
         };
-        let runnable =
-            self.plan.device_tests.iter().filter(is_on_target).filter(|cell| cell.prediction.is_ok()).count();
+        let runnable = self
+            .plan
+            .device_tests
+            .iter()
+            .filter(is_on_target)
+            .filter(|cell| cell.skip_reason().is_none())
+            .count();
         let runs = runnable.max(1) as f64 * f64::from(self.options.repeats.max(1));
         let even_share = self.budget.time().unwrap_or_default().div_f64(runs);
         split_share(share, even_share, is_last)
@@ -188,6 +196,7 @@ impl LitmusKind<'_> {
         let cell = &self.plan.device_tests[index];
         let item = &self.plan.tests[cell.test_index];
         let target = &self.plan.targets[cell.target_index];
+        let prediction = self.plan.prediction(cell).as_deref().ok();
         let instances = match self.budget {
             TestBudget::Instances(instances) => Some(instances.div_ceil(self.options.repeats.max(1).into())),
             TestBudget::Time(_) => None,
@@ -202,13 +211,9 @@ impl LitmusKind<'_> {
             instances,
             seconds: share.map(|share| share.as_secs_f64()),
             seed: runner::test_seed(self.seed, &item.hash),
-            plausible: cell
-                .prediction
-                .as_ref()
-                .map(|prediction| plausible_values(prediction))
-                .unwrap_or_default(),
-            twin: item.judged_test.thread_overlap() != Overlap::Ordered,
-            serial: serial_outcomes(cell),
+            plausible: prediction.map(plausible_values).unwrap_or_default(),
+            twin: item.judged_test().thread_overlap() != Overlap::Ordered,
+            serial: prediction.map(serial_outcomes).unwrap_or_default(),
             enough: results::judge::EXERCISED_THRESHOLD,
             parts: ContentionTimeShares::default(),
             expected: cell.expected_outcomes.clone(),
@@ -228,14 +233,13 @@ fn split_share(share: Duration, even_share: Duration, is_last: bool) -> Contenti
 }
 
 /// Returns the outcomes of executing whole threads in sequence.
-fn serial_outcomes(cell: &DeviceTest) -> Vec<Outcome> {
-    let Ok(prediction) = &cell.prediction else { return Vec::new() };
+fn serial_outcomes(prediction: &Prediction) -> Vec<Outcome> {
     let serial = prediction.outcomes.iter().filter(|(_, predicted)| predicted.serial);
     serial.map(|(outcome, _)| outcome.clone()).collect()
 }
 
 /// Returns the values that an instance may show by the prediction.
-pub(crate) fn plausible_values(prediction: &litmus::Prediction) -> Vec<u32> {
+pub(crate) fn plausible_values(prediction: &Prediction) -> Vec<u32> {
     let outcomes = prediction.outcomes.keys();
     let mut words: Vec<u32> = outcomes.flat_map(|outcome| &outcome.0).map(|value| value.0 as u32).collect();
     words.sort_unstable();

@@ -159,7 +159,7 @@ fn tests_without_a_baseline_are_calibrated_by_store_buffering() {
         prediction.outcomes.iter().filter(|(_, predicted)| predicted.weak && predicted.allowed).count()
     };
     let cells: Vec<(usize, &[Outcome])> = (plan.device_tests.iter())
-        .map(|cell| (weak(cell.prediction.as_ref().unwrap()), cell.calibrated_outcomes.as_slice()))
+        .map(|cell| (weak(cell.known_prediction().unwrap()), cell.calibrated_outcomes.as_slice()))
         .collect();
     let both_missed = Outcome(vec![litmus::Value(0); 2]);
     assert_eq!(cells, [(1, &[both_missed][..]), (1, &[]), (0, &[])]);

@@ -55,7 +55,8 @@ impl LitmusPlan {
         let stop = stop_after(STORE_BUFFER_TIMEOUT);
         let mut predictions: BTreeMap<usize, Option<Prediction>> = BTreeMap::new();
         for cell in self.device_tests.iter_mut().filter(|cell| cell.target_index == target) {
-            let (Some(item), Ok(prediction)) = (self.tests.get(cell.test_index), &cell.prediction) else {
+            let (Some(item), Some(prediction)) = (self.tests.get(cell.test_index), cell.known_prediction())
+            else {
                 continue;
             };
             let weak: Vec<&Outcome> = (prediction.outcomes.iter())
@@ -68,7 +69,7 @@ impl LitmusPlan {
             let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
             let tso_prediction = predictions
                 .entry(cell.test_index)
-                .or_insert_with(|| predict(&item.judged_test, &tso.model, &options).ok());
+                .or_insert_with(|| predict(item.judged_test(), &tso.model, &options).ok());
             let is_allowed_by_tso = |outcome: &&Outcome| {
                 let predicted =
                     tso_prediction.as_ref().and_then(|of_buffers| of_buffers.outcomes.get(*outcome));
@@ -83,7 +84,8 @@ impl LitmusPlan {
         let lines: BTreeMap<&str, &RunLine> =
             baseline.lines.iter().map(|line| (line.id.as_str(), line)).collect();
         for cell in self.device_tests.iter_mut().filter(|cell| cell.target_index == target) {
-            let (Some(item), Ok(prediction)) = (self.tests.get(cell.test_index), &cell.prediction) else {
+            let (Some(item), Some(prediction)) = (self.tests.get(cell.test_index), cell.known_prediction())
+            else {
                 continue;
             };
             let line = lines.get(item.loaded.source.id.as_str());
@@ -93,7 +95,7 @@ impl LitmusPlan {
             };
             let observed_rows = line.outcomes.iter().filter(|row| row.count > 0);
             let observed = observed_rows.filter_map(|row| {
-                rejudge::outcome_from_state(&row.state, &item.judged_test, &prediction.observables)
+                rejudge::outcome_from_state(&row.state, item.judged_test(), &prediction.observables)
             });
             cell.expected_outcomes = observed.filter(is_expected).collect();
         }

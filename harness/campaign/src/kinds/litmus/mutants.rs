@@ -22,7 +22,7 @@ pub fn find_mutants(items: &[PlannedTest], cells: &[DeviceTest]) -> Vec<Vec<Stri
         .map(|cell| {
             // Forms of a mutant add nothing.
             let item = items.get(cell.test_index).filter(|item| item.variant.shader.form.is_none())?;
-            let (test, prediction) = (&item.judged_test, cell.prediction.as_ref().ok()?);
+            let (test, prediction) = (item.judged_test(), cell.known_prediction()?);
             Some(MutantCandidate { device: cell.target_index, test, prediction })
         })
         .collect();
@@ -39,7 +39,8 @@ pub fn find_mutants_among<D: Copy + Ord>(candidates: &[Option<MutantCandidate<'_
     let mut keys = Vec::with_capacity(candidates.len());
     for (number, candidate) in candidates.iter().enumerate() {
         let key = candidate.and_then(|MutantCandidate { device, test, prediction }| {
-            Some(((device, code_without_synchronization(test)?), is_condition_allowed(test, prediction)?))
+            let is_allowed = is_condition_allowed(test, prediction)?;
+            Some(((device, code_without_synchronization(test)?), is_allowed))
         });
         if let Some((key, is_allowed)) = &key {
             groups.entry(key.clone()).or_default().push((number, *is_allowed));

@@ -1,7 +1,7 @@
 //! The plan of a run of litmus tests: tests × devices, with model, prediction and kernel of each.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use litmus::{Dialect, Prediction, Test};
@@ -13,7 +13,7 @@ use runner::RunVariant;
 use shaders::variant::{MemoryModel, SpirvVersion as Version};
 
 use super::TestBudget;
-use super::planned::{DeviceTest, HsaSource, PlannedTest, mark_filtered};
+use super::planned::{DeviceTest, HsaSource, PlannedTest, PredictionResult, mark_filtered};
 use crate::models::{self, LoadedModel};
 use crate::parallel::parallel_map;
 use crate::source::LoadedTest;
@@ -25,6 +25,8 @@ use crate::{Failure, kinds};
 const VULKAN_MODEL_PREFIX: &str = "vulkan";
 /// Time limit of one prediction.
 const PREDICTION_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time limit of a prediction between two tests of a run. Meanwhile no worker is supervised.
+const LATE_PREDICTION_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// The skip reason for tests that may read an undefined initial value.
 const UNINITIALISED_READ: &str = "uninitialised read";
@@ -43,7 +45,7 @@ pub struct LitmusPlan {
 impl LitmusPlan {
     /// Selects models, compiles kernels and computes predictions.
     ///
-    /// `time` bounds all predictions together. `skip_reason_of` has the reason for a device and a test,
+    /// `time` bounds all predictions together; [`LitmusPlan::prediction`] computes the others. `skip_reason_of` has the reason for a device and a test,
     /// both by name.
     ///
     /// # Errors
@@ -83,18 +85,16 @@ impl LitmusPlan {
                 requested.insert((*item, model.argument.clone()), model.clone());
             }
         }
-        let mut predictions = compute_predictions(&planned_tests, &requested, time);
+        let predictions = compute_predictions(&planned_tests, &requested, time);
         let hsa_comparisons = compute_hsa_comparisons(&planned_tests, &predictions, &mut models, time)?;
         let device_tests = cells
             .into_iter()
             .map(|(test_index, target_index, model, kernel)| {
-                let prediction = predictions.get_mut(&(test_index, model.argument.clone())).cloned();
-                let (prediction, kernel_hash) = match (kernel, prediction) {
-                    (Ok(hash), Some(Ok(prediction))) => (Ok(prediction), hash),
-                    (Ok(hash), Some(Err(why))) => (Err(why), hash),
-                    (Ok(hash), None) => (Err("no prediction".to_owned()), hash),
-                    (Err(missing), _) => (Err(missing), String::new()),
+                let (prediction, kernel_hash) = match kernel {
+                    Ok(hash) => (predictions.get(&(test_index, model.argument.clone())).cloned(), hash),
+                    Err(missing) => (Some(Err(missing)), String::new()),
                 };
+                let prediction = prediction.map_or_else(OnceLock::new, OnceLock::from);
                 let hsa_comparison = hsa_comparisons.get(&(test_index, model.argument.clone())).cloned();
                 let (mutants, expected_outcomes, calibrated_outcomes) = (Vec::new(), Vec::new(), Vec::new());
                 DeviceTest {
@@ -117,6 +117,12 @@ impl LitmusPlan {
             .map(|(cell, mutants)| DeviceTest { mutants, ..cell })
             .collect();
         Ok(LitmusPlan { targets, tests: planned_tests, device_tests })
+    }
+
+    /// Returns the prediction of a test run, or why it is skipped, and computes it if it is not known.
+    pub fn prediction<'p>(&self, cell: &'p DeviceTest) -> &'p PredictionResult {
+        let item = &self.tests[cell.test_index];
+        cell.prediction.get_or_init(|| predict_item(item, &cell.model.model, LATE_PREDICTION_TIMEOUT))
     }
 
     /// Returns the record of the plan, without hash and seed.
@@ -249,8 +255,6 @@ pub(crate) fn select_variants(
     Ok(selected)
 }
 
-type PredictionResult = Result<Arc<Prediction>, String>;
-
 /// Computes the HSA answer for each prediction of a lowered test.
 ///
 /// # Errors
@@ -294,7 +298,7 @@ fn compute_hsa_comparisons(
     Ok(found)
 }
 
-/// Computes all predictions in parallel, one for all variants of a test with the same program.
+/// Computes predictions in parallel until the time is up, one for all variants of a test with the same program.
 fn compute_predictions(
     items: &[PlannedTest],
     requested: &BTreeMap<(usize, String), Arc<LoadedModel>>,
@@ -307,7 +311,7 @@ fn compute_predictions(
     for ((index, name), chosen) in requested {
         let item = &items[*index];
         let known = known.entry((&item.hash, name)).or_default();
-        let is_same = |number: &&usize| questions[**number].0.judged_test == item.judged_test;
+        let is_same = |number: &&usize| questions[**number].0.judged_test() == item.judged_test();
         let number = known.iter().find(is_same).copied().unwrap_or(questions.len());
         if number == questions.len() {
             known.push(number);
@@ -317,18 +321,25 @@ fn compute_predictions(
     }
     let answers = parallel_map(&questions, |(item, model)| {
         let remaining = time.map_or(PREDICTION_TIMEOUT, |time| time.saturating_sub(started.elapsed()));
-        let stop = stop_after(remaining.min(PREDICTION_TIMEOUT));
-        let options = PredictOptions { budget: model::Budget::until(&stop), ..PredictOptions::default() };
-        let predict_test = |test: &Test| predict(test, model, &options).map_err(|error| error.to_string());
-        // An uninitialised read may return anything, which no table of outcomes can list.
-        if let Some(test) = &item.test_with_undefined
-            && predict_test(test)?.uninitialised_read != Some(false)
-        {
-            return Err(UNINITIALISED_READ.to_owned());
-        }
-        let mut prediction = predict_test(&item.judged_test)?;
-        mark_filtered(&item.loaded.test, &mut prediction);
-        Ok(Arc::new(prediction))
+        let is_left_out = remaining.is_zero() && item.hsa.is_none();
+        (!is_left_out).then(|| predict_item(item, model, remaining.min(PREDICTION_TIMEOUT)))
     });
-    requested.keys().cloned().zip(numbers.into_iter().map(|number| answers[number].clone())).collect()
+    let known = requested.keys().cloned().zip(numbers);
+    known.filter_map(|(key, number)| Some((key, answers[number].clone()?))).collect()
+}
+
+/// Predicts the outcomes of a planned test within a time.
+fn predict_item(item: &PlannedTest, model: &Model, time: Duration) -> PredictionResult {
+    let stop = stop_after(time);
+    let options = PredictOptions { budget: model::Budget::until(&stop), ..PredictOptions::default() };
+    let predict_test = |test: &Test| predict(test, model, &options).map_err(|error| error.to_string());
+    // An uninitialised read may return anything, which no table of outcomes can list.
+    if let Some(test) = &item.test_with_undefined
+        && predict_test(test)?.uninitialised_read != Some(false)
+    {
+        return Err(UNINITIALISED_READ.to_owned());
+    }
+    let mut prediction = predict_test(item.judged_test())?;
+    mark_filtered(&item.loaded.test, &mut prediction);
+    Ok(Arc::new(prediction))
 }

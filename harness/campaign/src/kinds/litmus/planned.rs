@@ -1,6 +1,6 @@
 //! The tests of a plan: the program of each test; its model, prediction and kernel on each device.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use litmus::convert::guard_forced_reads;
 use litmus::{Dialect, LoweredTest, LoweringError, Outcome, Prediction, Term, Test};
@@ -17,9 +17,8 @@ pub struct PlannedTest {
     pub loaded: LoadedTest,
     /// BLAKE3 hash of its text.
     pub hash: String,
-    /// The program to judge: without filter, which a device does not apply, and with a defined value for each
-    /// undefined one.
-    pub judged_test: Test,
+    /// The program to judge, unless it is the loaded test, as most are.
+    other_judged_test: Option<Test>,
     /// The same program with its undefined initial values, if it has any.
     pub(super) test_with_undefined: Option<Test>,
     /// The HSA source of the test, if it was lowered.
@@ -58,9 +57,16 @@ impl PlannedTest {
             _ => effective_test,
         };
         let unfiltered = without_filter(&renamed);
-        let judged_test = unfiltered.with_defined_values();
+        let defined = unfiltered.with_defined_values();
+        let other_judged_test = (defined != loaded.test).then_some(defined);
         let test_with_undefined = unfiltered.has_undefined_locations().then_some(unfiltered);
-        Ok(PlannedTest { hash, judged_test, test_with_undefined, variant, loaded, hsa })
+        Ok(PlannedTest { hash, other_judged_test, test_with_undefined, variant, loaded, hsa })
+    }
+
+    /// Returns the program to judge: without filter, which a device does not apply, and with a defined value for
+    /// each undefined one.
+    pub fn judged_test(&self) -> &Test {
+        self.other_judged_test.as_ref().unwrap_or(&self.loaded.test)
     }
 }
 
@@ -94,8 +100,8 @@ pub struct DeviceTest {
     pub target_index: usize,
     /// The model for the verdict.
     pub model: Arc<LoadedModel>,
-    /// The prediction, or the skip reason.
-    pub prediction: Result<Arc<Prediction>, String>,
+    /// The prediction, or the skip reason; empty if the time for the plan did not reach the test.
+    pub prediction: OnceLock<PredictionResult>,
     /// The HSA answer, if the test was lowered from HSA.
     pub hsa_comparison: Option<Arc<HsaComparison>>,
     /// BLAKE3 hash of the kernel; empty without one.
@@ -106,6 +112,21 @@ pub struct DeviceTest {
     pub expected_outcomes: Vec<Outcome>,
     /// Weak outcomes that the model allows and that store buffers produce, if the device has no baseline.
     pub calibrated_outcomes: Vec<Outcome>,
+}
+
+/// A prediction, or the reason to skip its test.
+pub type PredictionResult = Result<Arc<Prediction>, String>;
+
+impl DeviceTest {
+    /// Returns the prediction, if it is known.
+    pub fn known_prediction(&self) -> Option<&Prediction> {
+        self.prediction.get()?.as_deref().ok()
+    }
+
+    /// Returns why the test is skipped, as far as it is known.
+    pub fn skip_reason(&self) -> Option<&String> {
+        self.prediction.get()?.as_ref().err()
+    }
 }
 
 /// Removes the filter of a test, and lists the locations of the filter in its outcomes.

@@ -26,7 +26,7 @@ pub fn predict_for_records(
     lines: &[&RunLine],
     time: Duration,
 ) -> Result<Prediction, String> {
-    let test = &planned.judged_test;
+    let test = planned.judged_test();
     let stop = stop_after(time);
     let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
     let mut prediction = predict(test, &chosen.model, &options).map_err(|error| error.to_string())?;
@@ -74,7 +74,7 @@ pub fn recompute_line(
     time: Duration,
 ) -> Result<RunLine, String> {
     match predict_for_records(planned, chosen, &[line], time) {
-        Ok(prediction) => rejudge::verify_record(line, &planned.judged_test, &prediction, &chosen.hash),
+        Ok(prediction) => rejudge::verify_record(line, planned.judged_test(), &prediction, &chosen.hash),
         Err(why) => Ok(rejudge::withdraw_verdict(line, Reason::TimedOut, &why)),
     }
 }

@@ -139,7 +139,7 @@ fn settle_prediction(
     if prediction.complete {
         return None;
     }
-    let test = &plan.tests[cell.test_index].judged_test;
+    let test = plan.tests[cell.test_index].judged_test();
     let observed = attempts.observation.histogram.counts.keys();
     // The twin without control barriers has the outcomes of the test; the one with early reads has more
     // registers.
@@ -167,7 +167,7 @@ fn is_excused(message: &str, is_racy: bool, has_mixed_stages: bool) -> bool {
 }
 
 pub fn skipped_line(run: &LitmusKind<'_>, cell: &DeviceTest, missing: &str) -> RunLine {
-    let test = &run.plan.tests[cell.test_index].judged_test;
+    let test = run.plan.tests[cell.test_index].judged_test();
     let line = RunLine::of_test(test, run_context(run, cell, 0)).with_verdict(LineVerdict::skipped(missing));
     with_comparisons(run, cell, &[], line)
 }
@@ -184,13 +184,15 @@ pub fn verify_recorded(run: &LitmusKind<'_>, cell: &DeviceTest, line: &RunLine) 
             line.instances
         ));
     }
-    let Ok(prediction) = &cell.prediction else { return Ok(line.clone()) };
+    if cell.skip_reason().is_some() {
+        return Ok(line.clone());
+    }
     let planned = &run.plan.tests[cell.test_index];
-    let line = match prediction.complete {
-        true => verify_record(line, &planned.judged_test, prediction, &cell.model.hash)?,
-        false => recompute_line(line, planned, &cell.model, RECORD_TIMEOUT)?,
+    let line = match cell.known_prediction().filter(|prediction| prediction.complete) {
+        Some(prediction) => verify_record(line, planned.judged_test(), prediction, &cell.model.hash)?,
+        None => recompute_line(line, planned, &cell.model, RECORD_TIMEOUT)?,
     };
-    Ok(with_comparisons(run, cell, &prediction.observables, line))
+    Ok(with_comparisons(run, cell, &planned.judged_test().observables(), line))
 }
 
 /// Returns an upper limit of the instances of one test within the budget of the run.
@@ -212,7 +214,7 @@ pub fn judge_report(
     before: Option<Reason>,
 ) -> JudgedJob {
     let attempts = CombinedAttempts::new(report, before, run.options.repeats > 1);
-    let is_racy = matches!(&cell.prediction, Ok(prediction) if prediction.is_undefined());
+    let is_racy = cell.known_prediction().is_some_and(Prediction::is_undefined);
     let has_mixed_stages = run.plan.tests[cell.test_index].variant.shader.stage.is_mixed();
     let validation = attempts
         .validation
@@ -229,11 +231,13 @@ pub fn judge_report(
 
 fn judged_line(run: &LitmusKind<'_>, cell: &DeviceTest, attempts: &CombinedAttempts) -> RunLine {
     let plan = run.plan;
-    let (ending, prediction) = match (&attempts.ending, &cell.prediction) {
-        (Ok(ending), Ok(prediction)) => (ending, prediction),
-        (Err(missing), _) | (_, Err(missing)) => return skipped_line(run, cell, missing),
+    let ending = match (&attempts.ending, cell.skip_reason()) {
+        (Ok(ending), None) => ending,
+        (Err(missing), _) | (Ok(_), Some(missing)) => return skipped_line(run, cell, missing),
     };
-    let test = &plan.tests[cell.test_index].judged_test;
+    let test = plan.tests[cell.test_index].judged_test();
+    let unknown = Prediction { observables: test.observables(), ..Prediction::default() };
+    let prediction = cell.known_prediction().unwrap_or(&unknown);
     let twin = attempts
         .twin
         .as_ref()
@@ -311,7 +315,7 @@ fn with_comparisons(
     let line = RunLine { mutants: cell.mutants.clone(), hsa: None, ..line };
     match &cell.hsa_comparison {
         Some(comparison) => {
-            let test = &run.plan.tests[cell.test_index].judged_test;
+            let test = run.plan.tests[cell.test_index].judged_test();
             compare_with_hsa(&line, test, observables, comparison)
         }
         None => line,
