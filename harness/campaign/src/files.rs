@@ -7,8 +7,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use spirv_reader::ShaderLanguage;
+
 /// The largest shader, and the largest file that a shader's debug information names, in bytes.
 pub const MAX_SHADER_BYTES: u64 = 64 << 20;
+/// The extensions of files that shaders include.
+const HEADER_EXTENSIONS: [&str; 5] = ["h", "hpp", "hlsli", "inc", "spvasm"];
 /// The largest file of settings in bytes.
 pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
@@ -45,4 +49,26 @@ pub fn read_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// As for [`read_file`], or if it is not UTF-8.
 pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     String::from_utf8(read_file(path, limit)?).map_err(|_| io::Error::other("not UTF-8"))
+}
+
+/// Reads a file that the debug information of the module `input` names, to show its lines.
+///
+/// A hostile module may name any file: only `input` itself and sources of shaders below its folder or the current
+/// one are read.
+pub fn read_named_source(name: &str, input: &str) -> Option<String> {
+    let (name, input) = (Path::new(name), Path::new(input));
+    // A dispatch of a script is below its file.
+    if !input.starts_with(name) {
+        let extension = name.extension()?.to_str()?;
+        if ShaderLanguage::from_extension(extension).is_none() && !HEADER_EXTENSIONS.contains(&extension) {
+            return None;
+        }
+        let name = name.canonicalize().ok()?;
+        let folder = input.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let mut folders = folder.into_iter().chain([Path::new(".")]);
+        if !folders.any(|folder| folder.canonicalize().is_ok_and(|folder| name.starts_with(folder))) {
+            return None;
+        }
+    }
+    read_text(name, MAX_SHADER_BYTES).ok()
 }

@@ -1,15 +1,18 @@
 //! Text output of the `race` command.
 
 use super::change::describe_placed_change;
+use crate::escape::escape_block;
 use crate::wire::{
     CoverageLimit, CoveredGrid, CoveredSchedules, FindingPlace, FindingRecord, NeededRecord, RaceCoverage,
     RaceLine, RaceVerdict, ScheduleReason,
 };
 
-/// Formats an entry point with its findings.
+/// Formats an entry point with its findings. Control characters in names of the module are escaped.
 pub fn format_race(line: &RaceLine) -> String {
     let findings = line.findings.iter().map(|finding| format_finding(line.verdict, finding));
-    format_head(line) + &format_needs(&line.needs) + &findings.collect::<String>() + &format_lints(line)
+    let text =
+        format_head(line) + &format_needs(&line.needs) + &findings.collect::<String>() + &format_lints(line);
+    escape_block(&text).into_owned()
 }
 
 /// Formats the verdict of an entry point, with coverage.

@@ -60,9 +60,8 @@ pub fn findings_page(
 /// Converts a finding to that of an HTML page.
 fn page_finding(finding: &FindingRecord, file: &str) -> ShaderFinding {
     let source = |place: &FindingPlace| {
-        let file = place.file.clone().unwrap_or_else(|| file.to_owned());
-        let text = files::read_text(file.as_ref(), files::MAX_SHADER_BYTES).ok();
-        (file, text)
+        let name = place.file.as_deref().unwrap_or(file);
+        (name.to_owned(), files::read_named_source(name, file))
     };
     let race_kinds =
         [FindingKind::Race, FindingKind::Lockstep, FindingKind::UnpublishedRead].map(FindingKind::name);
@@ -71,15 +70,15 @@ fn page_finding(finding: &FindingRecord, file: &str) -> ShaderFinding {
         is_race: race_kinds.contains(&finding.kind.as_str()),
         sources: finding.at.iter().map(source).collect(),
         reason: None,
-        diff: fix_diff(finding.changes()),
+        diff: fix_diff(finding.changes(), file),
         record: finding.clone(),
     }
 }
 
 /// Returns a fix as a unified diff, if all of its changes are edits of one file that can be read.
-fn fix_diff(changes: &[ChangeRecord]) -> Option<String> {
+fn fix_diff(changes: &[ChangeRecord], input: &str) -> Option<String> {
     let mut diffs = FixDiffs::default();
-    diffs.add_fix(changes);
+    diffs.add_fix(changes, input);
     Some(diffs.text()).filter(|text| !text.is_empty())
 }
 
@@ -88,16 +87,17 @@ fn fix_diff(changes: &[ChangeRecord]) -> Option<String> {
 pub struct FixDiffs(BTreeMap<String, (String, FixEdits)>);
 
 impl FixDiffs {
-    /// Adds a fix. Returns false if not all of its changes are edits of one file that can be read.
-    pub fn add_fix(&mut self, changes: &[ChangeRecord]) -> bool {
-        self.try_add(changes).is_some()
+    /// Adds a fix of the shader `input`. Returns false if not all of its changes are edits of one file that can be
+    /// read.
+    pub fn add_fix(&mut self, changes: &[ChangeRecord], input: &str) -> bool {
+        self.try_add(changes, input).is_some()
     }
 
-    fn try_add(&mut self, changes: &[ChangeRecord]) -> Option<()> {
+    fn try_add(&mut self, changes: &[ChangeRecord], input: &str) -> Option<()> {
         let file = changes.first()?.file.as_deref()?;
         let text = match self.0.get(file) {
             Some((text, _)) => text.clone(),
-            None => files::read_text(file.as_ref(), files::MAX_SHADER_BYTES).ok()?,
+            None => files::read_named_source(file, input)?,
         };
         let edits = repair::fix_edits(changes, |other| other.as_deref() == Some(file), &text)?;
         let (_, known) = self.0.entry(file.to_owned()).or_insert_with(|| (text, FixEdits::default()));

@@ -322,7 +322,7 @@ impl AnswerWriter<'_> {
         }
         if self.arguments.fix.is_some() {
             for finding in &line.findings {
-                if !self.fixes.add_fix(finding.changes()) && !self.is_quiet {
+                if !self.fixes.add_fix(finding.changes(), &line.file) && !self.is_quiet {
                     print_message(&format!(
                         "{}: no fix edits the source for: {}",
                         line.file, finding.message

@@ -8,6 +8,7 @@ use explanation::ShaderAnswer;
 use litmus::Race;
 use model::Budget;
 use repair::MissingSync;
+use results::escape::escape_block;
 use results::wire::{ChangeRecord, FindingRecord, RaceVerdict};
 use results::write::change::describe_placed_change;
 use results::write::race::{
@@ -60,7 +61,7 @@ pub fn explain_shader(
                 false => explain_races(entry, compilation, time),
             };
             let explanation = explanation.map_err(Failure::input_message)?;
-            shader_explanation.text += &explanation.text;
+            shader_explanation.text += &escape_block(&explanation.text);
             shader_explanation.answers.push(explanation.page);
             shader_explanation.outcome.escalate_to(explanation.outcome);
         }

@@ -487,18 +487,31 @@ impl AmberParser<'_> {
         }
         let offset = self.lexer.number()?;
         let mut tolerances = Vec::new();
-        if self.lexer.take_if("TOLERANCE") {
+        let is_fuzzy = self.lexer.take_if("TOLERANCE");
+        if is_fuzzy {
             for text in self.lexer.numbers() {
                 let tolerance = Tolerance::parse(text).ok_or_else(|| self.lexer.unexpected("a tolerance"))?;
                 tolerances.push(tolerance);
             }
-        } else {
+            if tolerances.is_empty() {
+                return Err(self.lexer.unexpected("a tolerance"));
+            }
+            // Amber's verifier of buffers reads no other.
+            tolerances.truncate(1);
+        } else if matches!(ty.scalar, Scalar::Float(_)) {
             tolerances.push(EQUAL_FLOATS);
         }
         let word = self.lexer.word("a comparison")?;
         let comparison = AMBER_COMPARISONS.iter().find(|(known, _)| *known == word);
-        let unsupported = || self.unsupported(format!("EXPECT {name} IDX {offset} {word}"));
-        let (_, comparison) = comparison.ok_or_else(unsupported)?;
+        let unsupported = || {
+            self.unsupported(format!(
+                "EXPECT {name} IDX {offset}{} {word}",
+                if is_fuzzy { " TOLERANCE" } else { "" }
+            ))
+        };
+        let is_allowed =
+            |(_, comparison): &&(&str, Comparison)| !is_fuzzy || *comparison == Comparison::Equal;
+        let (_, comparison) = comparison.filter(is_allowed).ok_or_else(unsupported)?;
         let values = self.lexer.values()?;
         let place = ScriptPlace { line, name, offset };
         let expected = self.script.expect_values(place, &ty, *comparison, &values, &tolerances);

@@ -245,7 +245,9 @@ impl TestParser<'_> {
             );
         }
         let values = self.lexer.values()?;
-        let tolerances = if word == "~=" { self.tolerances.clone() } else { Vec::new() };
+        // Other numbers are compared exactly.
+        let is_fuzzy = word == "~=" && matches!(ty.scalar, Scalar::Float(_));
+        let tolerances = if is_fuzzy { self.tolerances.clone() } else { Vec::new() };
         let place = ScriptPlace { line, name: &format!("{set}:{binding}"), offset };
         let expected = self.script.expect_values(place, &ty, *comparison, &values, &tolerances);
         self.placed(expected)

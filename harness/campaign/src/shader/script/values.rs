@@ -52,7 +52,7 @@ pub struct DataType {
     pub is_std140: bool,
 }
 
-/// The largest difference of equal floats.
+/// The largest difference of equal numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Tolerance {
     Absolute(f64),
@@ -347,20 +347,28 @@ pub(crate) fn compare_value(
     tolerance: Option<Tolerance>,
 ) -> Result<Formula, ScriptProblem> {
     let bits = scalar.parse(text)?;
-    let equal = |sign| Formula::Compare(term.clone(), sign, FormulaTerm::Number(bits as i64));
+    if let (Scalar::Unsigned(_), None) = (scalar, tolerance) {
+        return Ok(Formula::Compare(term, comparison.sign(), FormulaTerm::Number(bits as i64)));
+    }
+    let near_of = |value: f64| tolerance.map_or(0.0, |tolerance| tolerance.difference(value));
     let ranges = match scalar {
-        Scalar::Unsigned(_) => {
-            return Ok(equal(comparison.sign()));
-        }
-        Scalar::Signed(width) => {
-            let value = i128::from((bits << (64 - width)) as i64 >> (64 - width));
-            let smallest = -(1_i128 << (width - 1));
+        Scalar::Unsigned(width) | Scalar::Signed(width) => {
+            let (value, smallest, largest) = match scalar {
+                Scalar::Unsigned(_) => (i128::from(bits), 0, (1_i128 << width) - 1),
+                _ => {
+                    let largest = (1_i128 << (width - 1)) - 1;
+                    (i128::from((bits << (64 - width)) as i64 >> (64 - width)), -largest - 1, largest)
+                }
+            };
+            let near = near_of(value as f64).min(f64::from(u32::MAX).powi(2)) as i128;
             let (low, high) = match comparison {
-                Comparison::Equal | Comparison::NotEqual => (value, value),
+                Comparison::Equal | Comparison::NotEqual => {
+                    ((value - near).max(smallest), (value + near).min(largest))
+                }
                 Comparison::Less => (smallest, value - 1),
                 Comparison::LessOrEqual => (smallest, value),
-                Comparison::Greater => (value + 1, -smallest - 1),
-                Comparison::GreaterOrEqual => (value, -smallest - 1),
+                Comparison::Greater => (value + 1, largest),
+                Comparison::GreaterOrEqual => (value, largest),
             };
             let mask = u64::MAX >> (64 - width);
             [(low.max(0), high), (low, high.min(-1))]
@@ -368,7 +376,7 @@ pub(crate) fn compare_value(
         }
         Scalar::Float(width) => {
             let value = float_from_bits(bits, width);
-            let near = tolerance.map_or(0.0, |tolerance| tolerance.difference(value));
+            let near = near_of(value);
             let next = |value: f64, is_up: bool| match float_to_bits(value.abs(), width) {
                 0 => float_from_bits(1, width) * if is_up { 1.0 } else { -1.0 },
                 _ if value.is_infinite() && (value > 0.0) == is_up => value,
@@ -458,6 +466,23 @@ mod tests {
         let values = [(-1.79_f32, false), (-1.81, true), (-2.19, true), (-2.21, false), (2.0, false)];
         for (value, is_near) in values {
             assert_eq!(holds(&near, value.to_bits().into()), is_near, "{value}");
+        }
+        // As `IsEqualWithTolerance` of Amber's verifier.
+        for (expected, tolerance) in [(3, "1"), (100, "5%"), (-128, "3"), (2, "1e300"), (7, "0.5")] {
+            let bound = Tolerance::parse(tolerance).unwrap();
+            let is_near =
+                |value: f64| (value - f64::from(expected)).abs() <= bound.difference(expected.into());
+            for bits in u8::MIN..=u8::MAX {
+                let numbers =
+                    [(Scalar::Signed(8), f64::from(bits as i8)), (Scalar::Unsigned(8), bits.into())];
+                for (scalar, value) in
+                    numbers.into_iter().filter(|(scalar, _)| *scalar == Scalar::Signed(8) || expected >= 0)
+                {
+                    let claim =
+                        compare_value(scalar, term(), Equal, &expected.to_string(), Some(bound)).unwrap();
+                    assert_eq!(holds(&claim, bits.into()), is_near(value), "{value}: {expected} {tolerance}");
+                }
+            }
         }
     }
 

@@ -11,9 +11,9 @@ use analysis::dispatch::uses_subgroups;
 use analysis::{decide, entry_options};
 use entry_point::{AnalysisOptions, DeadlinePredicate};
 use model::{Budget, Model};
-use shader_source::scan::blank_comments;
 use spirv_reader::ShaderLanguage;
 
+use super::includes::{FileDirective, find_file_directive};
 use super::module_edit::rename_source;
 use super::{Compilation, SourceError, SourceModule, declared_constants, file_extension, load_contents};
 use crate::files;
@@ -155,9 +155,9 @@ fn load_run(file: &str, run: &ScriptRun, compilation: &Compilation) -> Result<So
     let ScriptRun { shader: ShaderText { format, text }, options, dxc_flags, resources, .. } = run;
     let to_error = |error: ScriptError| SourceError::Script { file: file.to_owned(), error };
     if matches!(format, ShaderFormat::Glsl | ShaderFormat::Hlsl)
-        && let Some(line) = include_line(text)
+        && let Some(FileDirective { line, word }) = find_file_directive(text)
     {
-        let problem = ScriptProblem::Unsupported("#include".to_owned());
+        let problem = ScriptProblem::Unsupported(format!("#{word}"));
         return Err(to_error(ScriptError { line, column: 1, problem }));
     }
     let module = match format {
@@ -181,19 +181,6 @@ fn load_run(file: &str, run: &ScriptRun, compilation: &Compilation) -> Result<So
         resources.iter().try_for_each(|resource| resource.check(&read)).map_err(to_error)?;
     }
     Ok(module)
-}
-
-/// Returns the first line with a directive that includes a file, which a script may not read.
-fn include_line(text: &str) -> Option<u32> {
-    // A directive may go on in the next line.
-    let plain = blank_comments(&text.replace("\r", "")).replace("\\\n", "");
-    let is_include = |line: &str| {
-        let marks = ["#", "%:", "??="].iter();
-        let directive =
-            marks.filter_map(|mark| line.trim_start().strip_prefix(mark)).next().unwrap_or_default();
-        ["include", "import"].iter().any(|name| directive.trim_start().starts_with(name))
-    };
-    plain.lines().position(is_include).map(|index| index as u32 + 1)
 }
 
 /// Compiles a text, and gives its lines the name of the script.

@@ -6,6 +6,7 @@ use campaign::files;
 use miette::{
     GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report, Severity,
 };
+use results::escape::{escape_block, escape_line};
 use results::wire::{FindingRecord, RaceLine, RaceVerdict};
 use results::write::change::describe_placed_change;
 use results::write::race::{
@@ -37,7 +38,7 @@ pub fn format_with_snippets(line: &RaceLine, style: SnippetStyle) -> String {
             help: Some(options.join("\n")),
             severity: Severity::Warning,
         };
-        text += &frame(open.finding, &words, style)
+        text += &frame(open.finding, &line.file, &words, style)
             .unwrap_or_else(|| wrap_lines(&format_open_finding(&open), width));
     }
     let is_clean = line.verdict == RaceVerdict::Clean;
@@ -49,7 +50,7 @@ pub fn format_with_snippets(line: &RaceLine, style: SnippetStyle) -> String {
             help: (!fixes.is_empty()).then(|| format!("{lead}: {fixes}")),
             severity: if is_clean { Severity::Warning } else { Severity::Error },
         };
-        text += &frame(finding, &words, style)
+        text += &frame(finding, &line.file, &words, style)
             .unwrap_or_else(|| wrap_lines(&format_finding(line.verdict, finding), width));
     }
     let has_fix = line.findings.iter().any(|finding| !finding.changes().is_empty());
@@ -71,7 +72,7 @@ fn wrap_lines(text: &str, width: usize) -> String {
             .break_words(false);
         textwrap::fill(line, options) + "\n"
     };
-    text.lines().map(wrap).collect()
+    escape_block(text).lines().map(wrap).collect()
 }
 
 /// The words of a frame.
@@ -82,7 +83,7 @@ struct FrameWords {
 }
 
 /// Draws a finding, a frame for each file of its places; `None` if a source cannot be read.
-fn frame(finding: &FindingRecord, words: &FrameWords, style: SnippetStyle) -> Option<String> {
+fn frame(finding: &FindingRecord, input: &str, words: &FrameWords, style: SnippetStyle) -> Option<String> {
     let mut files: Vec<&str> = Vec::new();
     for place in &finding.at {
         let file = place.file.as_deref()?;
@@ -100,16 +101,20 @@ fn frame(finding: &FindingRecord, words: &FrameWords, style: SnippetStyle) -> Op
     let last = files.len().checked_sub(1)?;
     let mut text = String::new();
     for (number, file) in files.into_iter().enumerate() {
-        let source = files::read_text(file.as_ref(), files::MAX_SHADER_BYTES).ok()?;
+        let source = files::read_named_source(file, input)?;
         let spans = labelled_spans(finding, file, &source)?;
+        // The frame's own colours are control characters, so its parts are escaped one by one.
+        let source =
+            source.replace(|letter: char| letter.is_ascii_control() && !"\n\t".contains(letter), "?");
         let mut diagnostic = match number {
-            0 => MietteDiagnostic::new(words.message.clone()).with_code(&finding.kind),
+            0 => MietteDiagnostic::new(escape_line(&words.message)).with_code(&finding.kind),
             _ => MietteDiagnostic::new(format!("the other place of this {}", finding.kind)),
         };
         diagnostic.labels = Some(spans);
         diagnostic.severity = Some(if number == 0 { words.severity } else { Severity::Advice });
-        diagnostic.help = words.help.clone().filter(|_| number == last);
-        let report = Report::new(diagnostic).with_source_code(NamedSource::new(file, source));
+        diagnostic.help =
+            words.help.as_ref().filter(|_| number == last).map(|help| escape_block(help).into());
+        let report = Report::new(diagnostic).with_source_code(NamedSource::new(escape_line(file), source));
         handler.render_report(&mut text, report.as_ref()).ok()?;
     }
     Some(text)
@@ -121,7 +126,7 @@ fn labelled_spans(finding: &FindingRecord, file: &str, source: &str) -> Option<V
     for place in finding.at.iter().filter(|place| place.file.as_deref() == Some(file)) {
         let access = place.access.as_deref().unwrap_or("here");
         let invocation = place.invocation.as_ref().map(|id| format!(" by {id}")).unwrap_or_default();
-        labels.entry(place.line?).or_default().push(format!("{access}{invocation}"));
+        labels.entry(place.line?).or_default().push(escape_line(&format!("{access}{invocation}")).into());
     }
     let spans = labels.into_iter().map(|(number, words)| {
         let (start, length) = statement_of(source, number)?;

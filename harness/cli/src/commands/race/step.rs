@@ -28,7 +28,7 @@ pub(super) fn show_trace(line: &RaceLine, number: u32, out: &mut StandardOutput)
         ));
         return Ok(());
     };
-    let view = TraceView::new(trace);
+    let view = TraceView::new(trace, &line.file);
     match stdin().is_terminal() && stdout().is_terminal() {
         true => view.browse(out),
         false => {
@@ -46,10 +46,10 @@ struct TraceView<'a> {
 }
 
 impl<'a> TraceView<'a> {
-    fn new(trace: &'a TraceRecord) -> TraceView<'a> {
+    fn new(trace: &'a TraceRecord, input: &str) -> TraceView<'a> {
         let mut sources: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for step in &trace.steps {
-            let read = || files::read_text(step.file.as_ref(), files::MAX_SHADER_BYTES).unwrap_or_default();
+            let read = || files::read_named_source(&step.file, input).unwrap_or_default();
             sources
                 .entry(&step.file)
                 .or_insert_with(|| read().lines().map(|line| line.trim().to_owned()).collect());
