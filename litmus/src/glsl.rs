@@ -45,7 +45,7 @@ pub struct GlslShader {
 ///
 /// Features that GLSL cannot express, or that this printer does not support.
 pub fn to_glsl(test: &Test) -> Result<GlslShader, ConvertError> {
-    let layout = ThreadLayout::for_test(test)?;
+    let layout = ThreadLayout::for_test(test, false)?;
     print_shader(&layout, &GlslPrinter { test, names: location_names(test, false)?, instances: None })
 }
 
@@ -71,8 +71,10 @@ pub fn to_counting_glsl(
     instances: u32,
     stage: CountingStage,
 ) -> Result<GlslShader, ConvertError> {
-    let layout =
-        ThreadLayout { is_fragments: stage == CountingStage::Fragment, ..ThreadLayout::for_test(test)? };
+    let layout = ThreadLayout {
+        is_fragments: stage == CountingStage::Fragment,
+        ..ThreadLayout::for_test(test, true)?
+    };
     refuse_if(layout.sections.is_some(), "instances of interlocked sections")?;
     let mut names = location_names(test, true)?;
     refuse_if(
@@ -280,6 +282,11 @@ fn refuse_if(has: bool, what: &str) -> Result<(), ConvertError> {
     if has { refuse(what) } else { Ok(()) }
 }
 
+/// The smallest and the largest common subgroups, in invocations. A larger one joins threads of two subgroups of a
+/// test, which can only hide a violation.
+const MIN_COUNTING_LANES: u32 = 4;
+const MAX_COUNTING_LANES: u32 = 64;
+
 /// The mapping of invocations to threads.
 struct ThreadLayout {
     /// For each workgroup, its threads with their local index; for each pixel, its threads with their
@@ -294,7 +301,9 @@ struct ThreadLayout {
 }
 
 impl ThreadLayout {
-    fn for_test(test: &Test) -> Result<ThreadLayout, ConvertError> {
+    /// Maps invocations to the threads of a test. A counting shader does not choose the size of its subgroups, and
+    /// its idle invocations take part in control barriers, which adds no outcome.
+    fn for_test(test: &Test, is_counting: bool) -> Result<ThreadLayout, ConvertError> {
         refuse_if(test.dialect == Dialect::Hsa, "the HSA dialect: convert it to litmus first")?;
         refuse_if(!test.system_sync.is_empty(), "order between dispatches (ssw)")?;
         refuse_if(test.filter.is_some(), "filters")?;
@@ -310,7 +319,13 @@ impl ThreadLayout {
             return ThreadLayout::for_fragments(test, order);
         }
         let sizes = || all.values().flat_map(|subgroups| subgroups.values().map(Vec::len));
-        let subgroup_size = sizes().max().unwrap_or(1) as u32;
+        let largest = sizes().max().unwrap_or(1) as u32;
+        refuse_if(
+            is_counting && largest > MIN_COUNTING_LANES,
+            "more threads in a subgroup than each device has invocations there",
+        )?;
+        let has_several_subgroups = all.values().any(|subgroups| subgroups.len() > 1);
+        let subgroup_size = if is_counting && has_several_subgroups { MAX_COUNTING_LANES } else { largest };
         let workgroups: Vec<Vec<(u32, usize)>> = all
             .values()
             .map(|subgroups| {
@@ -339,7 +354,7 @@ impl ThreadLayout {
                 || any_has_barrier(Scope::Subgroup) && !all.values().all(are_full)
         };
         refuse_if(
-            workgroups.iter().any(has_idle_invocations),
+            !is_counting && workgroups.iter().any(has_idle_invocations),
             "control barriers of workgroups or subgroups of different sizes",
         )?;
         Ok(ThreadLayout { workgroups, local_size: last, subgroup_size, sections: None, is_fragments: false })

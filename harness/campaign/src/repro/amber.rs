@@ -115,17 +115,9 @@ fn counting_stage(variant: &str) -> Result<CountingStage, String> {
 
 /// Writes a compute shader. Returns the arguments of its dispatch and the start of its pipeline.
 fn write_compute(script: &mut String, glsl: &GlslShader) -> [String; 2] {
-    let size = glsl.subgroup_size.filter(|size| *size > 1);
-    if size.is_some() {
-        *script += "DEVICE_FEATURE SubgroupSizeControl.subgroupSizeControl\n";
-    }
     let _ = writeln!(script, "\nSHADER compute litmus GLSL TARGET_ENV spv1.3\n{}END\n", glsl.source);
-    let mut pipeline = "\nPIPELINE compute pipeline\n  ATTACH litmus\n".to_owned();
-    if let Some(size) = size {
-        let _ = writeln!(pipeline, "  SUBGROUP litmus\n    REQUIRED_SIZE {size}\n  END");
-    }
     let [x, y, z] = glsl.grid;
-    [format!("{x} {y} {z}"), pipeline]
+    [format!("{x} {y} {z}"), "\nPIPELINE compute pipeline\n  ATTACH litmus\n".to_owned()]
 }
 
 /// Writes a fragment shader. Returns the arguments of its draw and the start of its pipeline.
