@@ -3,6 +3,7 @@
 use campaign::parallel::process_in_order;
 use campaign::shader::source::Compilation;
 use lint::LintRule;
+use results::escape::escape_block;
 use results::wire::{FindingRecord, LINT_SCHEMA, LintLine};
 use vk_litmus::{CompileOptions, Error, ErrorKind, program};
 
@@ -106,5 +107,6 @@ fn format_finding(file: &str, finding: &FindingRecord) -> String {
     let line = place.and_then(|place| place.line).map_or(String::new(), |line| format!(":{line}"));
     // Modules of an archive may have sources of one name.
     let module = if file.contains(".foz/") { format!("{file}: ") } else { String::new() };
-    format!("{module}{source}{line}: {}: {}\n", finding.kind, finding.message)
+    let text = format!("{module}{source}{line}: {}: {}\n", finding.kind, finding.message);
+    escape_block(&text).into_owned()
 }

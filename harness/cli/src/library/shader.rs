@@ -196,6 +196,14 @@ impl ShaderModule {
             let failure = Failure::input_message(format!("{}: the module has no entry point", self.file));
             return Err(Error::for_file(&self.file, failure).with_kind(ErrorKind::NoEntryPoint));
         }
+        // The entry point that a pipeline of an archive names.
+        let entry = self.source.given.as_ref().and_then(|given| given.entry.as_deref());
+        if entry.is_some_and(|entry| !module.entry_points().contains(&entry))
+            && let Err(missing) = module.find_entry(entry)
+        {
+            let failure = Failure::input_message(format!("{}: {missing}", self.file));
+            return Err(Error::for_file(&self.file, failure));
+        }
         Ok(lint::lint(&module).iter().map(|lint| lint_finding(&self.file, &module, lint)).collect())
     }
 

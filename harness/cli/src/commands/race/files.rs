@@ -64,15 +64,21 @@ pub fn collect_shader_files(
             files.extend(names.map(|path| ShaderFile { path, ..ShaderFile::default() }));
             continue;
         }
+        let is_recording = Path::new(argument).join(RECORDING_FILE).exists();
         let processes = std::fs::read_dir(Path::new(argument).join(PROCESS_FOLDER));
-        if processes.into_iter().flatten().flatten().any(|entry| entry.path().join(JOURNAL_FILE).exists()) {
+        if !is_recording
+            && processes.into_iter().flatten().flatten().any(|entry| entry.path().join(JOURNAL_FILE).exists())
+        {
             return Err(Failure::input_message(format!(
                 "{argument}: an incomplete recording: it has no `{RECORDING_FILE}`, which `record` writes at its end; a full disk may be \
                  the reason: run `record` again"
             )));
         }
         let before = files.len();
-        let is_hidden = |name: &OsStr| name.as_encoded_bytes().starts_with(b".");
+        // The modules of a recording are those of its kinds too.
+        let is_hidden = |name: &OsStr| {
+            name.as_encoded_bytes().starts_with(b".") || is_recording && name == PROCESS_FOLDER
+        };
         let entries = WalkDir::new(argument).sort_by_file_name().into_iter();
         for entry in entries.filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry.file_name())) {
             let entry = entry.map_err(|error| Failure::input_message(format!("{argument}: {error}")))?;
