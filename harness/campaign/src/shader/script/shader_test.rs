@@ -34,6 +34,9 @@ struct TestParser<'t> {
     bindings: Vec<ScriptBinding>,
     /// Writes of the host before the next dispatch.
     writes: Vec<HostWrite>,
+    /// The first dispatch since the last probe. vkrunner submits them at the next one, so that each has the contents of
+    /// all writes before it.
+    first_waiting_run: Option<usize>,
     tolerances: Vec<Tolerance>,
     is_std140: [bool; 3],
 }
@@ -55,6 +58,7 @@ pub fn parse(text: &str) -> Result<Script, ScriptError> {
         push: Vec::new(),
         bindings: Vec::new(),
         writes: Vec::new(),
+        first_waiting_run: None,
         tolerances: vec![DEFAULT_TOLERANCE],
         is_std140: [false, true, false],
     };
@@ -163,7 +167,7 @@ impl TestParser<'_> {
         let at = self.descriptor()?;
         let is_subdata = self.lexer.take_if("subdata");
         let name = format!("{}:{}", at.0, at.1);
-        let is_first = self.script.runs.is_empty();
+        let is_first = self.script.runs.is_empty() || self.first_waiting_run == Some(0);
         let known = self.script.buffers.get(&name).cloned();
         if known.is_none() {
             let (buffer, is_written) = (name.clone(), kind == "ssbo");
@@ -185,7 +189,9 @@ impl TestParser<'_> {
             self.placed(ty.write(&mut bytes, offset, &values))?;
             if !is_first {
                 let values = values.into_iter().map(str::to_owned).collect();
-                self.writes.push(HostWrite { buffer: name.clone(), ty, offset, values });
+                let waiting = self.first_waiting_run.and_then(|run| self.script.runs.get_mut(run));
+                let writes = waiting.map_or(&mut self.writes, |run| &mut run.writes);
+                writes.push(HostWrite { buffer: name.clone(), ty, offset, values });
             }
         }
         if is_first {
@@ -222,6 +228,7 @@ impl TestParser<'_> {
         };
         let (bindings, writes) = (self.bindings.clone(), std::mem::take(&mut self.writes));
         let run = ScriptRun { bindings, writes, ..ScriptRun::new(shader, options, line, column) };
+        self.first_waiting_run.get_or_insert(self.script.runs.len());
         let added = self.script.add_run(run);
         self.placed(added)
     }
@@ -234,6 +241,7 @@ impl TestParser<'_> {
         let (line, _) = self.lexer.place();
         let ty = self.data_type(2)?;
         let (set, binding) = self.descriptor()?;
+        self.first_waiting_run = None;
         let offset = self.lexer.number()?;
         let word = self.lexer.word("a comparison")?;
         let comparison = COMPARISONS.iter().find(|(known, _)| *known == word);
