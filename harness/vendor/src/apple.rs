@@ -1,5 +1,7 @@
 //! Apple: Mesa's Honeykrisp on the asahi shim; its disassembly, which it prints to standard output.
 
+use std::collections::BTreeMap;
+
 use crate::line::LineKind;
 use crate::order::number_after;
 use crate::text::{DialectReader, DisassemblerDialect};
@@ -30,23 +32,28 @@ fn extract_main_part(dialect: &DisassemblerDialect, text: &str) -> String {
     }
     let end = code.iter().position(|line| *line == "stop").map_or(code.len(), |at| at + 1);
     let end = continuation_start.map_or(end, |next| end.min(next));
-    let mut descriptors: Vec<(String, u64)> = Vec::new();
-    let mut number = None;
+    // The descriptor in a register, and that in a uniform register.
+    let mut loaded: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut descriptors: BTreeMap<&str, u64> = BTreeMap::new();
     for line in code.get(end..).unwrap_or_default() {
         let operands: Vec<&str> = line.split([' ', ',']).filter(|word| !word.is_empty()).collect();
         match operands.as_slice() {
-            ["load", _, _, index, ..] => number = index.parse().ok(),
-            ["mov", uniform, ..] if uniform.starts_with("du") => {
-                descriptors.extend(number.map(|number| ((*uniform).to_owned(), number)));
+            ["load", registers, _, index, ..] => {
+                let register = registers.split('_').next().unwrap_or(registers);
+                loaded.extend(index.parse().ok().map(|index: u64| (register, index)));
+            }
+            ["mov", uniform, register, ..] if uniform.starts_with("du") => {
+                let number = loaded.get(register.trim_start_matches(['^', 'd']));
+                descriptors.extend(number.map(|number| (*uniform, *number)));
             }
             _ => {}
         }
     }
     let mut main_code = String::new();
     for (place, line) in (0..).zip(code.get(..end).unwrap_or_default()) {
-        let words = || line.split([' ', ',']);
-        let descriptor = descriptors.iter().find(|(uniform, _)| words().any(|word| word == uniform));
-        let note = descriptor.map_or_else(String::new, |(_, number)| format!("{BINDING}{number}"));
+        let mut words = line.split([' ', ',']);
+        let descriptor = words.find_map(|word| descriptors.get(word));
+        let note = descriptor.map_or_else(String::new, |number| format!("{BINDING}{number}"));
         // In the original format, so that lines can be read again.
         let place: u32 = place;
         main_code.push_str(&format!("{place:x}: 0000 {line}{note}\n"));

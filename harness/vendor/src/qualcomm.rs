@@ -1,6 +1,6 @@
 //! Qualcomm: Mesa's Turnip on the freedreno shim; the assembly of its compiler ir3.
 
-use crate::line::LineKind;
+use crate::line::{CodeAccess, CodePath, LineKind};
 use crate::order::number_after;
 use crate::text::{DialectReader, DisassemblerDialect};
 
@@ -41,5 +41,12 @@ fn read_line<'t>(dialect: &DisassemblerDialect, line: &'t str) -> Option<(&'t st
     if text.is_empty() || is_heading {
         return None;
     }
-    Some((text, if text.ends_with(':') { LineKind::Label } else { dialect.classify_line(text) }))
+    let kind = match dialect.classify_line(text) {
+        _ if text.ends_with(':') => LineKind::Label,
+        LineKind::Access(access) if text.contains(".typed.") => {
+            LineKind::Access(CodeAccess { path: CodePath::Image, ..access })
+        }
+        kind => kind,
+    };
+    Some((text, kind))
 }
