@@ -8,6 +8,7 @@ pub mod engine;
 pub mod explore;
 pub mod kernels;
 mod line_source;
+mod observed;
 mod orders;
 mod reduce;
 pub mod relaxations;

@@ -80,9 +80,19 @@ pub struct ExpectedAccess {
     offset: Option<u64>,
     /// An id that is the same for equal addresses, if known.
     address: Option<u32>,
-    /// True if the value that it reads decides a result.
-    is_observed: bool,
+    observation: Observation,
+    /// The block of a module.
+    block: u32,
     has_line: bool,
+}
+
+/// The knowledge about whether the value of a load decides a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Observation {
+    Unknown,
+    Certain,
+    /// It does if a block of the module is not dead code.
+    IfExecuted(u32),
 }
 
 impl ExpectedAccess {
@@ -94,9 +104,7 @@ impl ExpectedAccess {
         operation: CodeOperation,
         path: CodePath,
         address: u32,
-        is_observed: bool,
     ) -> ExpectedAccess {
-        let address = Some(address);
         ExpectedAccess {
             source,
             storage,
@@ -104,10 +112,18 @@ impl ExpectedAccess {
             operation,
             path,
             offset: None,
-            address,
-            is_observed,
+            address: Some(address),
+            observation: Observation::Unknown,
+            block: 0,
             has_line: false,
         }
+    }
+
+    /// Adds the block, and the block of a store that writes the value that it reads.
+    #[must_use]
+    pub fn in_block(self, block: u32, observer: Option<u32>) -> ExpectedAccess {
+        let observation = observer.map_or(Observation::Unknown, Observation::IfExecuted);
+        ExpectedAccess { block, observation, ..self }
     }
 }
 
@@ -154,6 +170,10 @@ fn align_accesses(
         .map(|one| (one.source, matching_lines(one, disassembly, &resources).collect()))
         .collect();
     let mut current: Option<ThreadId> = None;
+    // A module has many resources, and a line of another one is not that of an access.
+    let has_claim = |one: &ExpectedAccess| {
+        !is_module || one.resource.is_some() || certain.contains(&one.source) || likely.contains(&one.source)
+    };
     let sources: Vec<Option<LineSource>> = disassembly
         .lines
         .iter()
@@ -161,7 +181,7 @@ fn align_accesses(
         .map(|(line, resource)| match line.kind {
             LineKind::Access(access) => {
                 let index = find_best_match(&expected, &access, *resource, current)?;
-                let matched = expected.get_mut(index)?;
+                let matched = expected.get_mut(index).filter(|one| has_claim(one))?;
                 matched.has_line = true;
                 current = Some(thread_of(matched.source));
                 Some(matched.source)
@@ -169,7 +189,7 @@ fn align_accesses(
             _ => None,
         })
         .collect();
-    let merged = find_merged_loads(&expected);
+    let merged = find_merged_loads(&expected, &certain);
     Alignment { sources, certain_sources: certain, likely_sources: likely, merged, is_module, lines }
 }
 
@@ -177,7 +197,7 @@ fn align_accesses(
 ///
 /// The value is observed, and its address is known. The thread loads the location before, and does not write
 /// it between the two.
-fn find_merged_loads(expected: &[ExpectedAccess]) -> Vec<(LineSource, LineSource)> {
+fn find_merged_loads(expected: &[ExpectedAccess], certain: &[LineSource]) -> Vec<(LineSource, LineSource)> {
     let has_known_address = |one: &ExpectedAccess| one.offset.is_some() || one.resource.is_some();
     let same_place = |one: &ExpectedAccess, other: &ExpectedAccess| {
         (one.path, one.offset, one.resource, one.storage, one.address)
@@ -193,7 +213,15 @@ fn find_merged_loads(expected: &[ExpectedAccess]) -> Vec<(LineSource, LineSource
         let is_other_address = |other: &ExpectedAccess| {
             (other.path, other.resource) == (one.path, one.resource) && other.address != one.address
         };
-        if !one.is_observed || expected.iter().any(is_other_address) {
+        // A line of the block shows that the compiler did not remove the block.
+        let is_observed = match one.observation {
+            Observation::Unknown => false,
+            Observation::Certain => true,
+            Observation::IfExecuted(block) => {
+                expected.iter().any(|other| other.block == block && certain.contains(&other.source))
+            }
+        };
+        if !is_observed || expected.iter().any(is_other_address) {
             continue;
         }
         // Those of one thread follow each other.
@@ -239,7 +267,10 @@ fn find_certain_sources(
         }
         if same_key.is_empty() {
             certain.push(one.source);
-        } else if is_module || same_key.iter().all(|other| matches!(other.source, LineSource::Result(_))) {
+        } else if same_key.iter().all(|other| match is_module {
+            true => one.resource.is_some() || other.storage == one.storage,
+            false => matches!(other.source, LineSource::Result(_)),
+        }) {
             likely.push(one.source);
         }
     }
@@ -277,16 +308,23 @@ fn match_resources(
     is_module: bool,
 ) {
     let mut operations_by_resource: BTreeMap<u64, Vec<CodeOperation>> = BTreeMap::new();
-    for (line, resource) in disassembly.lines.iter().zip(resources) {
+    // Workgroup memory has no number, nor have the images of some dialects.
+    let mut unnumbered = vec![CodePath::Workgroup];
+    let lines = || disassembly.lines.iter().zip(resources);
+    let is_image = |kind| matches!(kind, LineKind::Access(CodeAccess { path: CodePath::Image, .. }));
+    if is_module && lines().any(|(line, resource)| is_image(line.kind) && resource.is_none()) {
+        unnumbered.push(CodePath::Image);
+    }
+    for (line, resource) in lines() {
         let LineKind::Access(access) = line.kind else { continue };
-        if access.path == CodePath::Workgroup {
+        if unnumbered.contains(&access.path) {
             continue;
         }
         let Some(place) = *resource else { return };
         operations_by_resource.entry(place).or_default().push(access.operation);
     }
     let mut operations_by_storage: BTreeMap<u32, Vec<CodeOperation>> = BTreeMap::new();
-    for one in expected.iter().filter(|one| one.path != CodePath::Workgroup) {
+    for one in expected.iter().filter(|one| !unnumbered.contains(&one.path)) {
         operations_by_storage.entry(one.storage).or_default().push(one.operation);
     }
     let count_operations = |operations: &Vec<CodeOperation>| {
@@ -307,7 +345,7 @@ fn match_resources(
     }
     let resource_of_storage: BTreeMap<u32, u64> =
         operations_by_storage.keys().copied().zip(operations_by_resource.keys().copied()).collect();
-    for one in expected.iter_mut().filter(|one| one.path != CodePath::Workgroup) {
+    for one in expected.iter_mut().filter(|one| !unnumbered.contains(&one.path)) {
         one.resource = resource_of_storage.get(&one.storage).copied();
     }
 }
@@ -358,7 +396,11 @@ fn list_expected_accesses(test: &Test, form_kernel: &FormKernel) -> Vec<Expected
                 offset: (path == CodePath::Buffer)
                     .then(|| location_address(test, form_kernel, location) + u64::from(offset)),
                 address: None,
-                is_observed: is_observed(test, *thread, index),
+                observation: match is_observed(test, *thread, index) {
+                    true => Observation::Certain,
+                    false => Observation::Unknown,
+                },
+                block: 0,
                 has_line: false,
             });
         }
@@ -375,7 +417,8 @@ fn list_expected_accesses(test: &Test, form_kernel: &FormKernel) -> Vec<Expected
                         4 * u64::from(form_kernel.parameters.result_word(form_kernel.kernel.lanes, slot, 0)),
                     ),
                     address: None,
-                    is_observed: false,
+                    observation: Observation::Unknown,
+                    block: 0,
                     has_line: false,
                 });
             }

@@ -71,6 +71,30 @@ impl Disassembly {
         found
     }
 
+    /// Returns true if each path to the end of some lines that leaves their first one stays within them.
+    ///
+    /// Then what is missing from the lines is missing from each of these paths. It requires that only jumps
+    /// within the lines lead to a label of theirs, and that the targets of all jumps are known.
+    pub fn is_entered_at_start(&self, lines: Range<usize>) -> bool {
+        let Some(region) = self.lines.get(lines.clone()) else { return false };
+        let label_of = |line: &'_ CodeLine| line.text.strip_suffix(':').map(str::to_owned);
+        let labels: Vec<Option<String>> =
+            region.iter().filter(|line| line.kind == LineKind::Label).map(label_of).collect();
+        let jumps = || self.lines.iter().enumerate().filter(|(_, line)| line.kind == LineKind::Jump);
+        let target_of = |line: &CodeLine| line.text.rsplit([' ', '#']).next().map(str::to_owned);
+        let has_target = |line: &CodeLine| {
+            let is_target =
+                |other: &CodeLine| other.kind == LineKind::Label && label_of(other) == target_of(line);
+            self.lines.iter().any(is_target)
+        };
+        let is_plain = labels.is_empty() && region.iter().all(|line| line.kind != LineKind::Jump);
+        is_plain
+            || labels.iter().all(Option::is_some)
+                && jumps().all(|(at, line)| {
+                    has_target(line) && (lines.contains(&at) || !labels.contains(&target_of(line)))
+                })
+    }
+
     pub fn instruction_count(&self) -> usize {
         self.lines.iter().filter(|line| line.kind != LineKind::Label).count()
     }

@@ -27,6 +27,21 @@ pub struct RequiredOrder {
     pub needs_visibility: bool,
     /// The control barrier that is one of the two.
     pub barrier: Option<BarrierPosition>,
+    /// The smallest scope with the same invocations, which no observer is outside of.
+    pub observers: Scope,
+}
+
+impl RequiredOrder {
+    /// Narrows the observers to those of a workgroup of `invocations`, in subgroups of at most `subgroup_size`.
+    #[must_use]
+    pub fn in_workgroup(self, invocations: u32, subgroup_size: u32) -> RequiredOrder {
+        let observers = match self.scope {
+            Scope::Subgroup | Scope::Workgroup if invocations == 1 => Scope::Invocation,
+            Scope::Workgroup if invocations <= subgroup_size => Scope::Subgroup,
+            scope => scope,
+        };
+        RequiredOrder { observers, ..self }
+    }
 }
 
 /// A control barrier among those of its kernel.
@@ -233,6 +248,7 @@ impl OrderList {
             second: second.source,
             needs_visibility: is_visible || semantics.make_visible,
             barrier: self.barrier,
+            observers: scope,
         });
     }
 }
@@ -252,33 +268,64 @@ pub fn unordered_neighbours(steps: &[MemoryStep], required: &[RequiredOrder]) ->
             second: second.source,
             needs_visibility: false,
             barrier: None,
+            observers: Scope::Device,
         })
     };
     shared.windows(2).filter_map(unordered).collect()
 }
 
 const NOT_DISTINGUISHED: &str = "the text does not distinguish the accesses";
+const NO_LINE: &str = "an access has no line: it may be unneeded, or part of another";
 
 /// Checks that the lines between two accesses contain what their order needs, on chips of a compiler's
 /// `target`.
+///
+/// A loss is only reported where an invocation can observe it: not at a scope of one invocation, nor within one
+/// subgroup, whose invocations execute in lockstep on some hardware.
 pub fn check_order(
     required: &RequiredOrder,
     disassembly: &Disassembly,
     alignment: &Alignment,
     target: &str,
 ) -> CodegenOrdered {
-    if let Some(position) = required.barrier {
-        return check_barrier_order(required, position, disassembly, alignment, target);
+    if required.observers == Scope::Invocation {
+        return CodegenOrdered::new(CodegenOrderVerdict::Kept, "the scope has no other invocation");
     }
+    let found = match required.barrier {
+        Some(position) => check_barrier_order(required, position, disassembly, alignment, target),
+        None => check_access_order(required, disassembly, alignment, target),
+    };
+    if required.observers == Scope::Subgroup && found.verdict == CodegenOrderVerdict::Lost {
+        let why = format!("{}; the scope has one subgroup, which may be unable to observe it", found.why);
+        return CodegenOrdered::new(CodegenOrderVerdict::Unknown, why);
+    }
+    found
+}
+
+/// Checks the order of two accesses.
+fn check_access_order(
+    required: &RequiredOrder,
+    disassembly: &Disassembly,
+    alignment: &Alignment,
+    target: &str,
+) -> CodegenOrdered {
     let line_of = |source| alignment.sources.iter().position(|found| *found == Some(source));
     if let Some(earlier) =
         alignment.merged_into(required.second).filter(|_| line_of(required.second).is_none())
     {
         if is_before(earlier, required.first) {
+            // If the earlier load is dead code, the line may be that of the second access.
+            let is_line_before = || {
+                let (line, first) = (line_of(earlier)?, line_of(required.first)?);
+                (line < first).then(|| disassembly.is_entered_at_start(line..first))
+            };
+            if alignment.is_module && is_line_before() != Some(true) {
+                return CodegenOrdered::new(CodegenOrderVerdict::Unknown, NOT_DISTINGUISHED);
+            }
             let why = "the second access has no line, and the value is that of a load before the first";
             return CodegenOrdered { is_merged: true, ..CodegenOrdered::new(CodegenOrderVerdict::Lost, why) };
         }
-        return check_order(
+        return check_access_order(
             &RequiredOrder { second: earlier, ..required.clone() },
             disassembly,
             alignment,
@@ -286,14 +333,14 @@ pub fn check_order(
         );
     }
     let (Some(first), Some(second)) = (line_of(required.first), line_of(required.second)) else {
-        return CodegenOrdered::new(CodegenOrderVerdict::Unknown, "an access has no line");
+        return CodegenOrdered::new(CodegenOrderVerdict::Unknown, NO_LINE);
     };
     let access_at = |at: usize| match disassembly.lines.get(at).map(|line| line.kind) {
         Some(LineKind::Access(access)) => Some(access),
         _ => None,
     };
     let (Some(first_access), Some(of_second)) = (access_at(first), access_at(second)) else {
-        return CodegenOrdered::new(CodegenOrderVerdict::Unknown, "an access has no line");
+        return CodegenOrdered::new(CodegenOrderVerdict::Unknown, NO_LINE);
     };
     let both = |predicate: fn(&Alignment, LineSource) -> bool| {
         predicate(alignment, required.first) && predicate(alignment, required.second)
@@ -325,10 +372,6 @@ pub fn check_order(
     let found = check_steps(&steps, disassembly, (first, second), may_be_cached && required.needs_visibility);
     let found = CodegenOrdered { source: Some(requirement.source.clone()), ..found };
     // An uncertain match is not evidence against a compiler, unless no other match keeps the order.
-    let is_block = |(one, two): &(usize, usize)| {
-        let between = disassembly.lines.get(*one.min(two)..*one.max(two)).unwrap_or_default();
-        between.iter().all(|line| !matches!(line.kind, LineKind::Label | LineKind::Jump))
-    };
     let no_match_keeps = || {
         let lines = alignment.lines_of(required.first).iter();
         let pairs =
@@ -336,10 +379,11 @@ pub fn check_order(
         let is_lost =
             |pair| check_steps(&steps, disassembly, pair, false).verdict == CodegenOrderVerdict::Lost;
         let mut pairs = pairs.filter(|(one, two)| one < two);
-        found.verdict == CodegenOrderVerdict::Lost && pairs.all(|pair| is_block(&pair) && is_lost(pair))
+        found.verdict == CodegenOrderVerdict::Lost
+            && pairs.all(|pair| disassembly.is_entered_at_start(pair.0..pair.1) && is_lost(pair))
     };
     // Blocks of a module may be in any order.
-    let is_elsewhere = alignment.is_module && !is_block(&(first, second));
+    let is_elsewhere = alignment.is_module && !disassembly.is_entered_at_start(first..second);
     if found.verdict != CodegenOrderVerdict::Kept
         && (is_elsewhere || !both(Alignment::is_certain) && !no_match_keeps())
     {
@@ -487,6 +531,9 @@ fn check_steps(
             step;
         let line_contains =
             |line: usize, parts: &[String]| parts.iter().any(|part| text(line).contains(part));
+        let is_access = |line: &usize| {
+            disassembly.lines.get(*line).is_some_and(|line| matches!(line.kind, LineKind::Access(_)))
+        };
         let is_present = match place {
             RequirementPosition::Between => {
                 let at = (search_start..second).find(|line| line_contains(*line, alternatives));
@@ -498,7 +545,9 @@ fn check_steps(
             RequirementPosition::SecondLoad => {
                 !second_reads
                     || line_contains(second, alternatives)
-                    || (search_start..second).any(|line| line_contains(line, alternatives))
+                    // The bits of other accesses say nothing about this one.
+                    || (search_start..second)
+                        .any(|line| !is_access(&line) && line_contains(line, alternatives))
             }
             RequirementPosition::OnNeither => {
                 !line_contains(first, alternatives) && !line_contains(second, alternatives)

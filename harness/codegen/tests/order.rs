@@ -158,9 +158,8 @@ fn barrier_steps(barriers: usize) -> (Vec<MemoryStep>, Vec<ExpectedAccess>) {
     let kinds = [vec![access(true)], vec![barrier; barriers], vec![access(false)]].concat();
     let steps = kinds.into_iter().enumerate();
     let steps = steps.map(|(index, kind)| MemoryStep { source: source(index), kind }).collect();
-    let expected = |index, operation| {
-        ExpectedAccess::of_module(source(index), 0, operation, CodePath::Workgroup, 0, true)
-    };
+    let expected =
+        |index, operation| ExpectedAccess::of_module(source(index), 0, operation, CodePath::Workgroup, 0);
     (steps, vec![expected(0, CodeOperation::Store), expected(barriers + 1, CodeOperation::Load)])
 }
 
@@ -202,41 +201,124 @@ fn accesses_stay_on_their_side_of_a_control_barrier() {
 }
 
 /// Two loads of one address become one line, across an acquire: the descriptors tell which buffer is read.
+///
+/// That is a loss if the value is needed, and if an invocation outside of the subgroup can observe it.
 #[test]
 fn a_merged_load_of_a_module_is_lost() {
+    use CodegenOrderVerdict::{Kept, Lost, Unknown};
     let source = |index| LineSource::Instruction(ThreadId(0), index);
-    let strength = |order| {
-        let classes = StorageClassSet::EMPTY.with(StorageClass::Buffer);
-        Access::Atomic {
-            scope: Scope::Device,
-            semantics: Semantics { order, classes, ..Semantics::default() },
-        }
-    };
-    let load = |order| StepKind::Access {
+    let load = |scope, order| StepKind::Access {
         class: StorageClass::Buffer,
-        strength: strength(order),
+        strength: atomic_access(scope, order),
         is_read: true,
         is_write: false,
     };
-    let kinds = [load(Order::Relaxed), load(Order::Acquire), load(Order::Relaxed)];
-    let steps: Vec<MemoryStep> =
-        (0..).zip(kinds).map(|(index, kind)| MemoryStep { source: source(index), kind }).collect();
-    let expected = [0, 1, 0].into_iter().enumerate().map(|(index, storage)| {
-        let (load, path) = (CodeOperation::Load, CodePath::Buffer);
-        ExpectedAccess::of_module(source(index), storage, load, path, storage, true)
-    });
-    let expected: Vec<ExpectedAccess> = expected.collect();
-    let required = orders_of_steps(&steps);
-    assert_eq!(required.len(), 1);
-    let verdict_of = |after: &str| {
+    let verdict_of = |scope: Scope, invocations: u32, observer: Option<u32>, [before, after]: [&str; 2]| {
+        let kinds = [load(scope, Order::Relaxed), load(scope, Order::Acquire), load(scope, Order::Relaxed)];
+        let steps: Vec<MemoryStep> =
+            (0..).zip(kinds).map(|(index, kind)| MemoryStep { source: source(index), kind }).collect();
+        let expected = [0, 1, 0].into_iter().enumerate().map(|(index, storage)| {
+            let (load, path) = (CodeOperation::Load, CodePath::Buffer);
+            ExpectedAccess::of_module(source(index), storage, load, path, storage).in_block(1, observer)
+        });
+        let [required] = orders_of_steps(&steps).try_into().unwrap();
         let text = format!(
-            "s_load_b256 s[4:11], s[2:3], null\nbuffer_load_b32 v0, off, s[4:7], 0\n\
-             buffer_load_b32 v1, off, s[8:11], 0 glc\ns_waitcnt vmcnt(0)\n{after}"
+            "s_load_b256 s[4:11], s[2:3], null\n{before}buffer_load_b32 v1, off, s[8:11], 0 glc\n\
+             s_waitcnt vmcnt(0)\n{after}"
         );
         let machine = Disassembly::parse(&text, &vendor::radv().dialect).unwrap();
-        let found = check_order(&required[0], &machine, &align_module(expected.clone(), &machine), "gfx1100");
+        let alignment = align_module(expected.collect(), &machine);
+        let found = check_order(&required.in_workgroup(invocations, 32), &machine, &alignment, "gfx1100");
         (found.verdict, found.is_merged)
     };
-    assert_eq!(verdict_of(""), (CodegenOrderVerdict::Lost, true));
-    assert_eq!(verdict_of("buffer_load_b32 v2, off, s[4:7], 0 glc\n"), (CodegenOrderVerdict::Kept, false));
+    const LINE: &str = "buffer_load_b32 v0, off, s[4:7], 0 glc\n";
+    let merged = [LINE, ""];
+    assert_eq!(verdict_of(Scope::Device, 1, Some(1), merged), (Lost, true));
+    assert_eq!(verdict_of(Scope::Device, 1, Some(1), [LINE, LINE]), (Kept, false));
+    // The value may be unneeded, as may be the whole block of the store, or the value of the first load.
+    assert_eq!(verdict_of(Scope::Device, 1, None, merged), (Unknown, false));
+    assert_eq!(verdict_of(Scope::Device, 1, Some(2), merged), (Unknown, false));
+    assert_eq!(verdict_of(Scope::Device, 1, Some(1), ["", LINE]), (Unknown, false));
+    assert_eq!(verdict_of(Scope::Workgroup, 1, Some(1), merged), (Kept, false));
+    assert_eq!(verdict_of(Scope::Workgroup, 32, Some(1), merged), (Unknown, false));
+    assert_eq!(verdict_of(Scope::Workgroup, 64, Some(1), merged), (Lost, true));
+    assert_eq!(verdict_of(Scope::Subgroup, 64, Some(1), merged), (Unknown, false));
+}
+
+fn atomic_access(scope: Scope, order: Order) -> Access {
+    let classes = [StorageClass::Buffer, StorageClass::Image].into_iter();
+    let classes = classes.fold(StorageClassSet::EMPTY, StorageClassSet::with);
+    Access::Atomic { scope, semantics: Semantics { order, classes, ..Semantics::default() } }
+}
+
+/// The code of a flag and an image, of which the image load does not bypass the caches although other loads do (F8).
+#[test]
+fn the_bits_of_other_loads_do_not_count() {
+    use CodegenOrderVerdict::{Unknown, Weakened};
+    let source = |index| LineSource::Instruction(ThreadId(0), index);
+    let read = |class, order| StepKind::Access {
+        class,
+        strength: atomic_access(Scope::Device, order),
+        is_read: true,
+        is_write: false,
+    };
+    let kinds = [read(StorageClass::Buffer, Order::Acquire), read(StorageClass::Image, Order::Relaxed)];
+    let steps: Vec<MemoryStep> =
+        (0..).zip(kinds).map(|(index, kind)| MemoryStep { source: source(index), kind }).collect();
+    let [required] = orders_of_steps(&steps).try_into().unwrap();
+    let verdict_of = |tail: &str| {
+        let text = format!(
+            "BB19:\ns_load_b128 s[8:11], s[0:1], 0x20\nbuffer_load_b32 v0, off, s[8:11], s2 glc\n\
+             s_waitcnt vmcnt(0)\ns_cbranch_scc0 BB21\nBB20:\ns_load_b256 s[12:19], s[0:1], null\n\
+             image_load v2, v[2:3], s[12:19] dmask:0x1 dim:SQ_RSRC_IMG_2D unorm\nBB21:\n{tail}s_endpgm\n"
+        );
+        let machine = Disassembly::parse(&text, &vendor::radv().dialect).unwrap();
+        let expected = [(0, CodePath::Image, 1), (1, CodePath::Buffer, 0)].map(|(storage, path, index)| {
+            ExpectedAccess::of_module(source(index), storage, CodeOperation::Load, path, storage)
+        });
+        check_order(&required, &machine, &align_module(expected.to_vec(), &machine), "gfx1100").verdict
+    };
+    assert_eq!(verdict_of(""), Weakened);
+    // The block may be entered without the flag.
+    assert_eq!(verdict_of("s_branch BB20\n"), Unknown);
+}
+
+/// The lines of a kernel with workgroup memory, two buffers and an image belong to accesses of the same resource.
+#[test]
+fn lines_of_a_module_have_the_resource_of_their_access() {
+    use CodeOperation::{Load, Store};
+    use CodePath::{Buffer, Image, Workgroup};
+    const ACCESSES: [(u32, CodeOperation, CodePath, &str); 9] = [
+        (9, Store, Workgroup, "tile[i] ="),
+        (9, Load, Workgroup, "tile[i + 1]"),
+        (0, Store, Buffer, "data.v[i] ="),
+        (2, Store, Image, "image ="),
+        (1, Store, Buffer, "flag ="),
+        (1, Load, Buffer, "flag"),
+        (0, Load, Buffer, "data.v[i]"),
+        (2, Load, Image, "image"),
+        (0, Store, Buffer, "data.out[i] ="),
+    ];
+    let mut shown = String::new();
+    for path in list_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/modules")) {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let (vendor, _) = vendor::parse_selector(&name.replace('-', ":")).unwrap();
+        let machine = Disassembly::parse(&fs::read_to_string(&path).unwrap(), &vendor.dialect).unwrap();
+        let expected = ACCESSES.iter().enumerate().map(|(index, (storage, operation, path, _))| {
+            let source = LineSource::Instruction(ThreadId(0), index);
+            ExpectedAccess::of_module(source, *storage, *operation, *path, index as u32)
+        });
+        let alignment = align_module(expected.collect(), &machine);
+        writeln!(shown, "{name}").unwrap();
+        for (line, source) in machine.lines.iter().zip(&alignment.sources) {
+            if let LineKind::Access(_) = line.kind {
+                let source = source.map_or("-", |source| match source {
+                    LineSource::Instruction(_, index) => ACCESSES[index].3,
+                    LineSource::Result(_) => "result",
+                });
+                writeln!(shown, "  {source}: {}", line.text).unwrap();
+            }
+        }
+    }
+    insta::assert_snapshot!(shown);
 }

@@ -179,7 +179,14 @@ fn kernel_record(
         code = named_code(machine, &alignment, &name);
         let check =
             |required: &RequiredOrder| check_order(required, machine, &alignment, target.compiler_target());
-        let required = orders_of_steps(&one.steps.steps);
+        let size = one.shader.local_size.iter().product();
+        let subgroup_size = match compiled.subgroup_size {
+            0 => target.listed.capabilities.subgroup_size_range.1,
+            size => size,
+        };
+        let required: Vec<RequiredOrder> = (orders_of_steps(&one.steps.steps).into_iter())
+            .map(|required| required.in_workgroup(size, subgroup_size))
+            .collect();
         let stronger = unordered_neighbours(&one.steps.steps, &required).into_iter().filter_map(|pair| {
             let found = check(&pair);
             let is_ordered = found.verdict == CodegenOrderVerdict::Kept && found.source.is_some();

@@ -3,7 +3,7 @@
 //! Loops and branches are not followed: an instruction is one step, wherever it is. So orders between an
 //! access and those of the next turn of its loop are not checked.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashMap;
 
 use codegen::disassembly::{CodeOperation, CodePath};
 use codegen::order::{MemoryStep, StepKind};
@@ -12,11 +12,13 @@ use entry_point::accessed_variable::{accessed_class, variable_label};
 use entry_point::order::{access_strength, scope_from_number, semantics_from_number};
 use entry_point::{Problem, source_location, unsupported};
 use litmus::{Access, ThreadId};
-use rspirv::spirv::{Op, StorageClass as Class};
+use rspirv::spirv::StorageClass as Class;
 use spirv_reader::{
     ImageOperation, MemoryOperands, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule,
     SpirvOperation, SpirvType,
 };
+
+use super::observed::{block_of, observing_block};
 
 /// Upper bound on nested calls; SPIR-V has no recursion.
 const MAX_CALL_DEPTH: usize = 64;
@@ -55,7 +57,6 @@ pub fn collect_steps(
         source,
         places: module.variables.keys().map(|id| (*id, Place { root: *id, path: Vec::new() })).collect(),
         addresses: HashMap::new(),
-        observed: observed_ids(module),
         storages: module.descriptors().into_iter().collect(),
         found: ShaderSteps::default(),
     };
@@ -76,7 +77,6 @@ struct StepCollector<'a> {
     places: HashMap<u32, Place>,
     /// A number for each place.
     addresses: HashMap<Place, u32>,
-    observed: HashSet<u32>,
     /// The bindings in order.
     storages: Vec<(u32, u32)>,
     found: ShaderSteps,
@@ -94,7 +94,7 @@ impl StepCollector<'_> {
         let module = self.module;
         let body = module.functions.get(&function).filter(|_| depth < MAX_CALL_DEPTH);
         let body = body.ok_or_else(|| unsupported("calls that are nested this deeply"))?;
-        for instruction in &body.code {
+        for (at, instruction) in body.code.iter().enumerate() {
             match module.operation(instruction) {
                 SpirvOperation::Call { function: called, arguments } => {
                     let parameters = module.functions.get(&called).map(|called| called.parameters.clone());
@@ -119,7 +119,7 @@ impl StepCollector<'_> {
                 {
                     self.extend_place(instruction.result, pointer, &[]);
                 }
-                other => self.visit_memory(body, instruction, other)?,
+                other => self.visit_memory(body, at, other)?,
             }
         }
         Ok(())
@@ -140,29 +140,30 @@ impl StepCollector<'_> {
     fn visit_memory(
         &mut self,
         body: &SpirvFunction,
-        instruction: &SpirvInstruction,
+        at: usize,
         operation: SpirvOperation<'_>,
     ) -> Result<(), Problem> {
         use CodeOperation::{Atomic, Load, Store};
+        let Some(instruction) = body.code.get(at) else { return Ok(()) };
         let plain = AccessOrder::Plain;
         match operation {
             SpirvOperation::Load { pointer, memory } => {
-                self.add_access(body, instruction, pointer, Load, plain(memory))
+                self.add_access(body, at, pointer, Load, plain(memory))
             }
             SpirvOperation::Store { pointer, memory, .. } => {
-                self.add_access(body, instruction, pointer, Store, plain(memory))
+                self.add_access(body, at, pointer, Store, plain(memory))
             }
             SpirvOperation::CopyMemory { target, source, memory: [stored, loaded] } => {
-                self.add_access(body, instruction, source, Load, plain(loaded))?;
-                self.add_access(body, instruction, target, Store, plain(stored))
+                self.add_access(body, at, source, Load, plain(loaded))?;
+                self.add_access(body, at, target, Store, plain(stored))
             }
             SpirvOperation::Image(
                 ImageOperation::Read { image, operands, .. }
                 | ImageOperation::Fetch { image, operands, .. }
                 | ImageOperation::Sample { image, operands, .. },
-            ) => self.add_access(body, instruction, image, Load, plain(operands.memory)),
+            ) => self.add_access(body, at, image, Load, plain(operands.memory)),
             SpirvOperation::Image(ImageOperation::Write { image, operands, .. }) => {
-                self.add_access(body, instruction, image, Store, plain(operands.memory))
+                self.add_access(body, at, image, Store, plain(operands.memory))
             }
             SpirvOperation::Atomic(access) => {
                 let order = AccessOrder::Atomic { scope: access.scope, semantics: access.semantics };
@@ -171,7 +172,7 @@ impl StepCollector<'_> {
                     (true, false) => Load,
                     (false, _) => Store,
                 };
-                self.add_access(body, instruction, access.pointer, operation, order)
+                self.add_access(body, at, access.pointer, operation, order)
             }
             SpirvOperation::MemoryBarrier { scope, semantics } => {
                 let (scope, semantics) =
@@ -226,12 +227,13 @@ impl StepCollector<'_> {
     fn add_access(
         &mut self,
         body: &SpirvFunction,
-        instruction: &SpirvInstruction,
+        at: usize,
         pointer: u32,
         operation: CodeOperation,
         order: AccessOrder,
     ) -> Result<(), Problem> {
         let module = self.module;
+        let Some(instruction) = body.code.get(at) else { return Ok(()) };
         let by_address = || match module.types.get(body.types.get(&pointer)?) {
             Some(SpirvType::Pointer { class: Class::PhysicalStorageBuffer, pointee }) => {
                 Some(Place { root: *pointee, path: Vec::new() })
@@ -269,15 +271,9 @@ impl StepCollector<'_> {
         let words = format!("{verb} {}", variable_label(module, place.root));
         let next = self.addresses.len() as u32;
         let address = *self.addresses.entry(place).or_insert(next);
-        let is_observed = self.observed.contains(&instruction.result);
-        self.found.accesses.push(ExpectedAccess::of_module(
-            source,
-            word,
-            operation,
-            path,
-            address,
-            is_observed,
-        ));
+        let access = ExpectedAccess::of_module(source, word, operation, path, address);
+        let observer = observing_block(module, body, at).filter(|_| operation == CodeOperation::Load);
+        self.found.accesses.push(access.in_block(block_of(body, at), observer));
         let (is_read, is_write) = (!is_store, operation != CodeOperation::Load);
         self.add_step(instruction, &words, StepKind::Access { class, strength, is_read, is_write })
     }
@@ -315,42 +311,4 @@ fn is_coherent(module: &SpirvModule, variable: u32) -> bool {
     };
     module.decorations_of(variable).coherent
         || !members.is_empty() && (0..members.len() as u32).all(is_member_coherent)
-}
-
-/// Returns the ids whose values decide a store to shared memory, a branch or an argument, in any function.
-fn observed_ids(module: &SpirvModule) -> HashSet<u32> {
-    let mut observed: HashSet<u32> = HashSet::new();
-    let is_local = |id: &u32| {
-        let class = module.variables.get(id).map(|variable| variable.class);
-        class.is_none_or(|class| matches!(class, Class::Private | Class::Function))
-    };
-    let mut locals: BTreeSet<u32> = BTreeSet::new();
-    for instruction in module.functions.values().flat_map(|function| &function.code) {
-        if instruction.op == Op::Variable {
-            locals.insert(instruction.result);
-        }
-    }
-    loop {
-        let before = observed.len();
-        for function in module.functions.values() {
-            for instruction in function.code.iter().rev() {
-                let operands = module.operands_of(instruction);
-                let is_effect = match instruction.op {
-                    Op::Store => operands.first().is_none_or(|target| {
-                        let is_local = locals.contains(target) && is_local(target);
-                        !is_local || observed.contains(target)
-                    }),
-                    Op::Variable | Op::Label | Op::Nop => false,
-                    _ => instruction.result == 0 || observed.contains(&instruction.result),
-                } || instruction.op == Op::FunctionCall
-                    || matches!(module.operation(instruction), SpirvOperation::Atomic(_));
-                if is_effect {
-                    observed.extend(operands);
-                }
-            }
-        }
-        if observed.len() == before {
-            return observed;
-        }
-    }
 }
