@@ -11,7 +11,7 @@ use campaign::compilers::targets::{CompilerTarget, select_targets};
 use campaign::compilers::{CodegenRequest, code_lines, load_tests};
 use campaign::shader::source::{Compilation, is_shader};
 use codegen::{CodeBaseline, Form};
-use results::wire::{CodegenLine, CodegenOrderVerdict, CodegenVerdict};
+use results::wire::{CodegenLine, CodegenOrderVerdict, CodegenOrdered, CodegenVerdict};
 use results::write::codegen::{self as text, CodegenTotals, CodegenView};
 use results::write::json::JsonLinesWriter;
 use results::write::matrix;
@@ -142,11 +142,7 @@ fn codegen_shaders(arguments: &Codegen, shaders: &[String], tests: &[String]) ->
             })
         },
         &print,
-        match emit {
-            Some(CodegenEmit::Order) => OrderNeed::AllCovered,
-            Some(CodegenEmit::Asm | CodegenEmit::Ir | CodegenEmit::Diff) => OrderNeed::None,
-            None => OrderNeed::AnyDecided,
-        },
+        matches!(emit, None | Some(CodegenEmit::Order)),
     )?);
     Ok(outcome)
 }
@@ -202,7 +198,7 @@ fn print_compiled(
             })
         },
         &|printer, lines| printer.print_lines(lines, |lines| text::format_tests(lines, view)),
-        OrderNeed::AllCovered,
+        view == Some(CodegenView::Orders),
     )
 }
 
@@ -211,22 +207,14 @@ type LinePrinter<'a> = &'a dyn Fn(&mut Printer, &[CodegenLine]) -> Result<(), Fa
 /// Receives the lines of a device.
 type LineSink<'a> = &'a mut dyn FnMut(&str, Vec<CodegenLine>) -> Result<(), Failure>;
 
-/// The orders without which a device gives no answer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum OrderNeed {
-    None,
-    /// One order of the device, if it has any.
-    AnyDecided,
-    /// Also each order that no table covers.
-    AllCovered,
-}
-
 /// Prints the lines that `compile` delivers for each device, and their totals.
+///
+/// If `needs_orders`, an order that is not decided is a missing answer.
 fn print_lines_of_devices(
     mut printer: Printer,
     compile: impl FnOnce(LineSink<'_>) -> Result<(), Failure>,
     print: LinePrinter<'_>,
-    need: OrderNeed,
+    needs_orders: bool,
 ) -> Result<Outcome, Failure> {
     let (mut outcome, mut figures, mut page) = (Outcome::Success, Vec::new(), Vec::new());
     let mut is_compiled = false;
@@ -237,13 +225,8 @@ fn print_lines_of_devices(
         figures.push(totals);
         if lines.iter().any(is_failure) {
             outcome.escalate_to(Outcome::RuleBroken);
-        } else if need == OrderNeed::AllCovered
-            && lines.iter().any(|line| has_order(line, CodegenOrderVerdict::NotCovered))
-        {
-            outcome.escalate_to(Outcome::Environment);
-        }
-        if let Some(why) = find_undecided(&lines).filter(|_| need != OrderNeed::None) {
-            print_message(&format!("error: {device}: no order of accesses is decided: {why}"));
+        } else if let Some(why) = describe_undecided(&lines).filter(|_| needs_orders) {
+            print_message(&format!("error: {device}: {why}"));
             outcome.escalate_to(Outcome::Environment);
         }
         print(&mut printer, &lines)?;
@@ -265,25 +248,30 @@ fn print_lines_of_devices(
     Ok(outcome)
 }
 
+/// Returns the orders of lines.
+fn orders_of(lines: &[CodegenLine]) -> impl Iterator<Item = &CodegenOrdered> {
+    let kernels = lines.iter().flat_map(|line| &line.kernels);
+    kernels.flat_map(|kernel| &kernel.orders).map(|order| &order.code)
+}
+
 /// Returns true if a compiler crashed on a test, or lost an order that the test requires.
 fn is_failure(line: &CodegenLine) -> bool {
-    line.verdict == CodegenVerdict::Crashes || has_order(line, CodegenOrderVerdict::Lost)
+    line.verdict == CodegenVerdict::Crashes
+        || orders_of(std::slice::from_ref(line)).any(|order| order.verdict == CodegenOrderVerdict::Lost)
 }
 
-/// Returns true if an order of a test has a verdict.
-fn has_order(line: &CodegenLine, verdict: CodegenOrderVerdict) -> bool {
-    let mut orders = line.kernels.iter().flat_map(|kernel| &kernel.orders);
-    orders.any(|order| order.code.verdict == verdict)
-}
-
-/// Returns the first reason if there are orders and none of them is decided.
-fn find_undecided(lines: &[CodegenLine]) -> Option<&str> {
-    let kernels = lines.iter().flat_map(|line| &line.kernels);
-    let mut orders = kernels.flat_map(|kernel| &kernel.orders).map(|order| &order.code).peekable();
-    let first = *orders.peek()?;
-    let is_undecided =
-        |verdict| matches!(verdict, CodegenOrderVerdict::Unknown | CodegenOrderVerdict::NotCovered);
-    orders.all(|order| is_undecided(order.verdict)).then_some(first.why.as_str())
+/// Describes the orders that are not decided, if any, with the reason of the first.
+fn describe_undecided(lines: &[CodegenLine]) -> Option<String> {
+    let is_undecided = |order: &&CodegenOrdered| {
+        matches!(order.verdict, CodegenOrderVerdict::Unknown | CodegenOrderVerdict::NotCovered)
+    };
+    let why = &orders_of(lines).find(is_undecided)?.why;
+    let (count, undecided) = (orders_of(lines).count(), orders_of(lines).filter(is_undecided).count());
+    let subject = match undecided == count {
+        true => "no order of accesses is decided".to_owned(),
+        false => format!("{undecided} of {count} orders are not decided"),
+    };
+    Some(format!("{subject}: {why} (`--emit order` lists orders, `--emit asm` needs none)"))
 }
 
 /// Prints the effect of each relaxation on machine code.
