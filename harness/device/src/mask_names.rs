@@ -21,3 +21,8 @@ pub fn old_stage_names(mask: u32) -> String {
 pub fn layout_name(layout: i32) -> String {
     format!("{:?}", vk::ImageLayout::from_raw(layout))
 }
+
+/// Returns the names of aspects of images (`VkImageAspectFlags`).
+pub fn aspect_names(mask: u32) -> String {
+    format!("{:?}", vk::ImageAspectFlags::from_raw(mask))
+}

@@ -8,10 +8,11 @@
 
 enum { STAGE_VERTEX_INPUT = 4, STAGE_VERTEX = 8, STAGE_EARLY_TESTS = 0x100, STAGE_LATE_TESTS = 0x200, STAGE_COLOUR = 0x400, STAGE_COMPUTE = 0x800 };
 enum { INDEX_READ = 2, VERTEX_READ = 4, COLOUR_READ = 0x80, COLOUR_WRITE = 0x100, DEPTH_READ = 0x200, DEPTH_WRITE = 0x400 };
-enum { LOAD = 0, STORE_NONE = 1000301000, LOAD_NONE = 1000400000 };
+enum { MULTIVIEW = 1000053000, LOAD = 0, STORE_NONE = 1000301000, LOAD_NONE = 1000400000 };
 
 typedef struct RenderPass {
     uint32_t attachment_count, subpass_count, dependency_count;
+    bool has_views; /* Each subpass may access other layers. */
     Attachment *attachments;
     Layouts *before, *after; /* Of each attachment outside of the pass. */
     Layouts *layouts;        /* Of each attachment in each subpass. */
@@ -24,7 +25,7 @@ typedef struct RenderPass {
 enum { UNUSED = -1, EXTERNAL = ~0 };
 
 typedef struct Framebuffer {
-    uint32_t count;
+    uint32_t count, layers;
     uint64_t *views;
 } Framebuffer;
 
@@ -91,6 +92,8 @@ static void record_render_pass(uint64_t handle, const RenderPassInfo *info, bool
             }
     }
     pass->subpass_count = info->subpass_count;
+    for (const Header *at = info->next; at; at = at->next) pass->has_views = pass->has_views || at->type == MULTIVIEW;
+    for (uint32_t i = 0; is_second && i < info->subpass_count; i++) pass->has_views = pass->has_views || ((const SubpassInfo2 *)info->subpasses)[i].view_mask;
     pass->layouts = allocate(info->subpass_count * info->attachment_count * sizeof *pass->layouts);
     pass->outputs = allocate(info->subpass_count * sizeof *pass->outputs);
     for (uint32_t i = 0; i < info->subpass_count; i++)
@@ -128,7 +131,8 @@ static Result layer_vkCreateFramebuffer(Handle device, const FramebufferInfo *in
         device, info, allocator, created);
     if (result != SUCCESS) return result;
     Framebuffer *framebuffer = allocate(sizeof *framebuffer);
-    if (!(info->flags & IMAGELESS)) *framebuffer = (Framebuffer){ info->count, duplicate(info->views, info->count * sizeof *info->views) };
+    framebuffer->layers = info->layers;
+    if (!(info->flags & IMAGELESS)) *framebuffer = (Framebuffer){ info->count, info->layers, duplicate(info->views, info->count * sizeof *info->views) };
     LOCK;
     store_object(FRAMEBUFFERS, *created, framebuffer);
     UNLOCK;
@@ -143,13 +147,26 @@ typedef struct AttachmentUse {
     int32_t layout, load, store;
 } AttachmentUse;
 
-static void add_attachment(Text *text, uint64_t handle, AttachmentUse use, const RenderArea *area, int operations) {
+static bool is_read_only(int32_t layout, bool is_stencil) {
+    /* DEPTH_STENCIL_READ_ONLY, READ_ONLY, the read-only layouts of one aspect, and those where the other aspect is an attachment. */
+    return layout == 4 || layout == 1000314000 || layout == (is_stencil ? 1000241003 : 1000241001) || layout == (is_stencil ? 1000117001 : 1000117000);
+}
+
+/* Returns the parts of a view that a render pass accesses. */
+static SubresourceRange attachment_range(const Commands *commands, const ViewInfo *view) {
+    SubresourceRange range = view->range;
+    if (commands->layers && range.layers > commands->layers) range.layers = commands->layers;
+    return range;
+}
+
+static void add_attachment(Text *text, uint64_t handle, AttachmentUse use, const Commands *commands, int operations) {
+    const RenderArea *area = &commands->area;
     const ViewInfo *view = find_object(VIEWS, handle);
     const Image *image = view ? find_object(IMAGES, view->image) : NULL;
     if (!image) return;
     TexelBox box = { { area->x, area->y, 0 }, { (int64_t)area->x + area->width, (int64_t)area->y + area->height, INT32_MAX } };
     bool is_depth = depth_aspects(image->info.format) != 0;
-    SubresourceRange range = view->range;
+    SubresourceRange range = attachment_range(commands, view);
     if (use.aspect && !(depth_aspects(image->info.format) & use.aspect)) return;
     if (use.aspect) range.aspect = use.aspect;
     int32_t layout = use.layout, load = use.load, store = use.store;
@@ -158,31 +175,28 @@ static void add_attachment(Text *text, uint64_t handle, AttachmentUse use, const
     access_origin = ",\"is_operation\":true";
     if (operations & LOADS && load == LOAD) add_image_access(text, view->image, range, layout, &box, early, read, 0);
     else if (operations & LOADS && load != LOAD_NONE) add_image_access(text, view->image, range, layout, &box, early, write, WRITES);
-    /* An attachment of depth that is loaded may be read-only. */
+    /* Nothing is written to a read-only attachment that is loaded. */
+    bool is_unchanged = is_depth && load == LOAD && is_read_only(layout, use.aspect == STENCIL_ASPECT);
     if (operations & STORES && store != STORE_NONE)
-        add_image_access(text, view->image, range, layout, &box, late, write, WRITES | (is_depth && load == LOAD ? POSSIBLE : 0));
+        add_image_access(text, view->image, range, layout, &box, late, write, WRITES | (is_unchanged ? POSSIBLE : 0));
     access_origin = "";
 }
 
 /* Adds operations of an attachment of a render pass, for each of its aspects. */
-static void add_pass_attachment(Text *text, uint64_t handle, Layouts layouts, const Attachment *at, const RenderArea *area, int operations) {
+static void add_pass_attachment(Text *text, uint64_t handle, Layouts layouts, const Attachment *at, const Commands *commands, int operations) {
     bool is_depth = depth_aspects(at->format) != 0;
-    add_attachment(text, handle, (AttachmentUse){ is_depth ? DEPTH_ASPECT : 0, layouts.main, at->load, at->store }, area, operations);
-    if (is_depth) add_attachment(text, handle, (AttachmentUse){ STENCIL_ASPECT, layouts.stencil, at->stencil_load, at->stencil_store }, area, operations);
-}
-
-static bool is_read_only(int32_t layout, bool is_stencil) {
-    /* DEPTH_STENCIL_READ_ONLY, READ_ONLY, the read-only layouts of one aspect, and those where the other aspect is an attachment. */
-    return layout == 4 || layout == 1000314000 || layout == (is_stencil ? 1000241003 : 1000241001) || layout == (is_stencil ? 1000117001 : 1000117000);
+    add_attachment(text, handle, (AttachmentUse){ is_depth ? DEPTH_ASPECT : 0, layouts.main, at->load, at->store }, commands, operations);
+    if (is_depth) add_attachment(text, handle, (AttachmentUse){ STENCIL_ASPECT, layouts.stencil, at->stencil_load, at->stencil_store }, commands, operations);
 }
 
 /* Adds an access of draws to an attachment that none of them has to make. */
-static void add_output(Text *text, uint64_t handle, uint32_t aspect, int32_t layout, const RenderArea *area, uint64_t stage, uint64_t access, int kind) {
+static void add_output(Text *text, uint64_t handle, uint32_t aspect, int32_t layout, const Commands *commands, uint64_t stage, uint64_t access, int kind) {
+    const RenderArea *area = &commands->area;
     const ViewInfo *view = find_object(VIEWS, handle);
     const Image *image = view ? find_object(IMAGES, view->image) : NULL;
     if (!image || (aspect && !(depth_aspects(image->info.format) & aspect))) return;
     TexelBox box = { { area->x, area->y, 0 }, { (int64_t)area->x + area->width, (int64_t)area->y + area->height, INT32_MAX } };
-    SubresourceRange range = view->range;
+    SubresourceRange range = attachment_range(commands, view);
     if (aspect) range.aspect = aspect;
     add_image_access(text, view->image, range, layout, &box, stage, access, kind | POSSIBLE);
 }
@@ -196,15 +210,15 @@ static void add_subpass_begin(Commands *commands, uint32_t number, bool is_dynam
         char origin[64];
         snprintf(origin, sizeof origin, ",\"location\":%u", i);
         access_origin = origin;
-        add_output(text, outputs->colours[i].view, 0, outputs->colours[i].layout, &commands->area, STAGE_COLOUR, COLOUR_READ, 0);
-        add_output(text, outputs->colours[i].view, 0, outputs->colours[i].layout, &commands->area, STAGE_COLOUR, COLOUR_WRITE, WRITES);
+        add_output(text, outputs->colours[i].view, 0, outputs->colours[i].layout, commands, STAGE_COLOUR, COLOUR_READ, 0);
+        add_output(text, outputs->colours[i].view, 0, outputs->colours[i].layout, commands, STAGE_COLOUR, COLOUR_WRITE, WRITES);
         access_origin = "";
     }
     for (int is_stencil = 0; is_stencil < 2; is_stencil++) {
         int32_t layout = is_stencil ? outputs->depth_layouts.stencil : outputs->depth_layouts.main;
         uint32_t aspect = is_stencil ? STENCIL_ASPECT : DEPTH_ASPECT;
-        add_output(text, outputs->depth, aspect, layout, &commands->area, STAGE_EARLY_TESTS, DEPTH_READ, 0);
-        if (!is_read_only(layout, is_stencil)) add_output(text, outputs->depth, aspect, layout, &commands->area, STAGE_LATE_TESTS, DEPTH_WRITE, WRITES);
+        add_output(text, outputs->depth, aspect, layout, commands, STAGE_EARLY_TESTS, DEPTH_READ, 0);
+        if (!is_read_only(layout, is_stencil)) add_output(text, outputs->depth, aspect, layout, commands, STAGE_LATE_TESTS, DEPTH_WRITE, WRITES);
     }
     append(text, "]}");
     commands->is_in_pass = true;
@@ -328,7 +342,7 @@ static void add_operations(Commands *commands, const char *what, int operations)
     for (uint32_t i = 0; commands->attachments && i < pass->attachment_count; i++)
         if (is_at_end_of_uses(pass, i, commands->subpass, operations))
             add_pass_attachment(&accesses, commands->attachments[i], pass->layouts[commands->subpass * pass->attachment_count + i], &pass->attachments[i],
-                                &commands->area, operations);
+                                commands, operations);
     if (operations == LOADS || accesses.length > 1) {
         begin_command(commands, what, "");
         append(&commands->list, "%s", accesses.data + 1);
@@ -380,12 +394,13 @@ static void begin_render_pass(Handle handle, const char *what, const RenderPassB
     if (commands && pass && framebuffer) {
         Framebuffer views = *framebuffer;
         for (const Header *at = info->next; at; at = at->next)
-            if (at->type == ATTACHMENT_BEGIN_INFO) views = (Framebuffer){ ((const AttachmentBegin *)at)->count, (uint64_t *)((const AttachmentBegin *)at)->views };
+            if (at->type == ATTACHMENT_BEGIN_INFO) views = (Framebuffer){ ((const AttachmentBegin *)at)->count, 0, (uint64_t *)((const AttachmentBegin *)at)->views };
         commands->pass = pass;
         commands->subpass = 0;
         free(commands->attachments);
         commands->attachments = views.count >= pass->attachment_count ? duplicate(views.views, pass->attachment_count * sizeof *views.views) : NULL;
         commands->area = info->area;
+        commands->layers = pass->has_views ? 0 : framebuffer->layers;
         begin_subpass(commands, what);
     }
     UNLOCK;
@@ -422,11 +437,12 @@ static void layer_vkCmdEndRenderPass(Handle handle) {
     WITH_COMMANDS(end_render_pass(commands, "vkCmdEndRenderPass"););
 }
 
-static void add_rendering_attachment(Text *text, const RenderingAttachment *at, uint32_t aspect, const RenderArea *area) {
+static void add_rendering_attachment(Commands *commands, const RenderingAttachment *at, uint32_t aspect) {
     if (!at || !at->view) return;
-    add_attachment(text, at->view, (AttachmentUse){ aspect, at->layout, at->load, at->store }, area, LOADS | STORES);
+    Text *text = &commands->list;
+    add_attachment(text, at->view, (AttachmentUse){ aspect, at->layout, at->load, at->store }, commands, LOADS | STORES);
     if (at->resolve_mode && at->resolve_view)
-        add_attachment(text, at->resolve_view, (AttachmentUse){ aspect, at->resolve_layout, LOAD_NONE, 0 }, area, LOADS | STORES);
+        add_attachment(text, at->resolve_view, (AttachmentUse){ aspect, at->resolve_layout, LOAD_NONE, 0 }, commands, LOADS | STORES);
 }
 
 /* A resumed part of a render pass has the load and store operations of the first part. */
@@ -435,6 +451,7 @@ static void begin_rendering(Commands *commands, const char *what, const Renderin
     commands->is_suspended = info->flags & SUSPENDING;
     commands->pass = NULL;
     commands->area = info->area;
+    commands->layers = info->view_mask ? 0 : info->layers;
     memset(&commands->outputs, 0, sizeof commands->outputs);
     for (uint32_t i = 0; i < info->count && i < MAX_OUTPUTS; i++) {
         commands->outputs.colours[i].view = info->colours[i].view;
@@ -447,9 +464,9 @@ static void begin_rendering(Commands *commands, const char *what, const Renderin
     if (info->flags & RESUMING) return;
     add_subpass_begin(commands, 0, true);
     begin_command(commands, what, "");
-    for (uint32_t i = 0; i < info->count; i++) add_rendering_attachment(&commands->list, &info->colours[i], 0, &info->area);
-    add_rendering_attachment(&commands->list, info->depth, DEPTH_ASPECT, &info->area);
-    add_rendering_attachment(&commands->list, info->stencil, STENCIL_ASPECT, &info->area);
+    for (uint32_t i = 0; i < info->count; i++) add_rendering_attachment(commands, &info->colours[i], 0);
+    add_rendering_attachment(commands, info->depth, DEPTH_ASPECT);
+    add_rendering_attachment(commands, info->stencil, STENCIL_ASPECT);
     end_command(commands);
 }
 

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 /* The version of the journal, which its reader checks (src/journal.rs). */
-#define FORMAT_VERSION "3"
+#define FORMAT_VERSION "4"
 
 #include "chain.h"
 
@@ -84,6 +84,7 @@ typedef struct Commands {
     uint64_t *attachments; /* The views of its attachments. */
     uint32_t subpass;
     RenderArea area;
+    uint32_t layers; /* Of the render pass; 0 for all of each view. */
     Outputs outputs;
     bool is_in_pass, is_suspended; /* Another command buffer resumes the render pass. */
     Text list;      /* The commands, as JSON objects separated by commas. */

@@ -225,7 +225,7 @@ static void record_mapping(Handle device, uint64_t memory, uint64_t offset, uint
     Mapping *mapping = store_object(MAPPINGS, memory, allocate(sizeof *mapping));
     *mapping = (Mapping){ memory, identified->id, offset, size, pointer, allocate(size), device, mappings };
     mappings = mapping;
-    WRITE_EVENT("{\"event\":\"map\",\"memory\":%" PRIu64 "}", mapping->memory);
+    WRITE_EVENT("{\"event\":\"map\",\"memory\":%" PRIu64 ",\"range\":[%" PRIu64 ",%" PRIu64 "]}", mapping->memory, offset, offset + size);
     for (Buffer *buffer = bound_buffers; buffer; buffer = buffer->next_bound) watch_buffer(mapping, buffer);
 }
 
@@ -351,6 +351,7 @@ static Result layer_vkInvalidateMappedMemoryRanges(Handle device, uint32_t count
 static void end_mapping(Handle device, uint64_t memory) {
     LOCK;
     compare_mappings(device, true);
+    WRITE_EVENT("{\"event\":\"unmap\",\"memory\":%" PRIu64 "}", object_id(MEMORIES, memory));
     forget_mapping(memory);
     UNLOCK;
 }

@@ -20,7 +20,7 @@ impl CommandHazard {
             |one: &CommandHazard| [Some(one.first), one.second].map(|at| executed(at).map(|at| at.subpass));
         // Transitions are compared by their scopes.
         let scopes = |one: &CommandHazard| match executed(one.second).map(|executed| executed.command) {
-            Some(Command::Barrier { from, to, .. }) => Some((*from, *to)),
+            Some(Command::Barrier(barrier)) => Some((barrier.from, barrier.to)),
             _ => None,
         };
         (self.missing, self.is_possible) == (other.missing, other.is_possible)

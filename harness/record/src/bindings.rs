@@ -36,7 +36,7 @@ pub struct MemoryBindings {
     /// Memory that the program maps.
     mapped: BTreeSet<u64>,
     /// True if the host may have written memory unseen.
-    has_unchecked: bool,
+    pub(crate) has_unchecked: bool,
 }
 
 impl MemoryBindings {
@@ -72,7 +72,7 @@ impl MemoryBindings {
                     images.push((*image, *memory, range));
                 }
                 Event::UncheckedMapping { .. } => bindings.has_unchecked = true,
-                Event::Map { memory } => _ = bindings.mapped.insert(*memory),
+                Event::Map { memory, .. } => _ = bindings.mapped.insert(*memory),
                 Event::Memory { memory, is_coherent, .. } => {
                     bindings.incoherent.extend((!is_coherent).then_some(*memory));
                 }
@@ -175,13 +175,6 @@ impl MemoryBindings {
 
     pub(crate) fn is_incoherent(&self, memory: u64) -> bool {
         self.incoherent.contains(&memory)
-    }
-
-    /// Returns true if resources may belong to different queue families, and all writes of the host are known.
-    pub(crate) fn has_families(&self) -> bool {
-        let mut families = self.families.values();
-        let first = families.next();
-        !self.has_unchecked && families.any(|family| Some(family) != first)
     }
 
     /// Returns the texels of a level; none if the format's blocks are not texels.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::bindings::MemoryBindings;
 use crate::hazard::ResourceId;
-use crate::journal::{Command, DispatchResource, Event};
+use crate::journal::{Command, DispatchResource, Event, RecordedAccess, RecordedBarrier};
 use crate::timeline::{Step, Timeline};
 
 /// The version of each resource of each dispatch, by the index of its execution.
@@ -43,22 +43,23 @@ pub fn content_versions(
                     written.extend((!missing.is_empty() || may_write(command, None)).then_some(None));
                 }
                 Some(Command::Other(other)) => {
-                    let id = |buffer: Option<u64>, image: Option<u64>| {
-                        buffer.map(ResourceId::Buffer).or(image.map(ResourceId::Image))
-                    };
                     let drawn = other.outputs.and(timeline.commands.get(*index)).map(|draw| draw.outputs);
                     let accesses = other.accesses.iter().chain(drawn.into_iter().flatten());
                     let writes = accesses.filter(|access| access.is_write);
-                    written.extend(writes.map(|access| id(access.buffer, access.image)));
+                    written.extend(writes.map(RecordedAccess::id));
                     written.extend(other.unknown.is_some().then_some(None));
                 }
-                Some(Command::Barrier { image: Some(image), layouts: Some([UNDEFINED, _]), .. }) => {
+                Some(Command::Barrier(RecordedBarrier {
+                    image: Some(image),
+                    layouts: Some([UNDEFINED, _]),
+                    ..
+                })) => {
                     written.push(Some(ResourceId::Image(*image)));
                 }
                 Some(_) | None => {}
             },
             // Of resources that share memory with these, those without the bytes keep their version.
-            Step::HostWrite(memory, ranges) => {
+            Step::Host(Event::HostWrites { memory, ranges }) => {
                 last.extend(bindings.resources_in(*memory, ranges).map(|resource| (resource, number + 1)));
             }
             _ => {}

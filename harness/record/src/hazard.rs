@@ -29,6 +29,8 @@ pub enum Conflict {
     Host,
     /// A use of an image in another layout, or after a transition that discarded what it reads.
     Layout,
+    /// A use of contents that another queue family owns.
+    Ownership,
 }
 
 /// Part of the order that a hazard lacks.
@@ -42,12 +44,29 @@ pub enum MissingOrder {
     Visibility,
     /// No flush of memory that is not coherent after the host wrote it.
     Flush,
-    /// The queue family of the first command did not release the resource, or that of the second did not acquire it.
-    Ownership,
+    /// No invalidation of memory that is not coherent before the host reads it.
+    Invalidation,
+    /// A transfer of the contents to the queue family that needs them.
+    Ownership(MissingTransfer),
     /// A transition between two layouts: the one that the image has, and the one that the command expects.
     Transition(i32, i32),
     /// The old layout of a transition that discards the contents: the one that the image has.
     Contents(i32),
+}
+
+/// Part of a transfer of ownership that a hazard lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MissingTransfer {
+    /// Release and acquire.
+    Both,
+    /// The acquire after the release.
+    Acquire,
+    /// The release of these bytes before the acquire.
+    Release,
+    /// Equal families and layouts in release and acquire.
+    EqualHalves,
+    /// A semaphore, or a wait of the host, between release and acquire.
+    Order,
 }
 
 /// Stages and accesses of one side of a hazard, for the barrier that orders it.
@@ -66,26 +85,6 @@ pub enum ResourceId {
     Buffer(u64),
     /// An image, by its id.
     Image(u64),
-}
-
-/// A write to mapped memory that the host has waited for and that no barrier makes visible to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnseenWrite {
-    /// Index of the command.
-    pub command: usize,
-    /// The buffer.
-    pub resource: ResourceId,
-    /// The first byte of the buffer, and the one after the last.
-    pub bytes: ByteRange,
-}
-
-/// The answer about the order between the commands of a process.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OrderAnswer {
-    /// The hazards.
-    pub hazards: Vec<CommandHazard>,
-    /// The last writes to mapped memory that the host cannot see, one for each buffer and kind of command.
-    pub unseen: Vec<UnseenWrite>,
 }
 
 /// Two commands that access the same bytes without the order that they need.
@@ -111,8 +110,31 @@ pub struct CommandHazard {
     pub missing: MissingOrder,
     /// True if one of the commands may access the bytes, and need not.
     pub is_possible: bool,
+    /// True for a possible hazard of which nothing suggests that it is one.
+    pub is_information: bool,
     /// Number of pairs of such commands.
     pub count: u64,
+}
+
+impl CommandHazard {
+    /// Creates a hazard of a command alone, without bytes.
+    pub(crate) fn new(conflict: Conflict, first: usize, resource: ResourceId, missing: MissingOrder) -> Self {
+        let none = AccessSide { stage: 0, access: 0 };
+        CommandHazard {
+            conflict,
+            first,
+            second: None,
+            before: none,
+            after: none,
+            resource,
+            bytes: Vec::new(),
+            is_aliased: false,
+            missing,
+            is_possible: false,
+            is_information: false,
+            count: 1,
+        }
+    }
 }
 
 /// Sorts ranges, and joins those that overlap or follow each other.

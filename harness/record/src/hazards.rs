@@ -8,31 +8,29 @@
 //! counts as one. A fence that the host waited for orders all later work. Possible accesses, of draws and of dispatches whose bytes are
 //! unknown, are supersets. A pair with one of them that lacks
 //! order is a possible hazard, and a pair that has order has none. Missed: host writes between two calls that write nothing
-//! else or that another thread makes meanwhile, and reads through mapped pointers. Writes that such a read would not see are listed.
-//! Time is linear in commands × live accesses. Accesses end when the host waits; then of writes only the queue family is kept, which owns
-//! what they left.
+//! else or that another thread makes meanwhile, and reads through mapped pointers before a wait.
+//! Time is linear in commands × live accesses. Accesses end when the host waits.
 
 mod barriers;
+mod families;
 mod host;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use barriers::{Barrier, ordered_commands};
+use barriers::Barrier;
 
 use crate::bindings::MemoryBindings;
 use crate::hazard::{
-    AccessSide, ByteRange, CommandHazard, Conflict, MissingOrder, OrderAnswer, ResourceBytes, ResourceId,
-    UnseenWrite, join_ranges,
+    AccessSide, ByteRange, CommandHazard, Conflict, MissingOrder, ResourceBytes, ResourceId, join_ranges,
 };
 use crate::journal::{Command, DispatchResource, DrawOutputs, Event, RecordedAccess, SemaphoreUse};
 use crate::layouts::{ImageLayouts, LayoutError, PartId};
+use crate::ownership::Owners;
 use crate::scopes::{Access, AttachmentRole, CommandSet, ImagePart, Location, PriorAccess, access, stage};
 use crate::timeline::{Step, SubpassId, Timeline};
 
 /// Bytes of a texel in the accesses of a walk.
 const TEXEL_BYTES: u64 = 16;
-/// The queue family of a barrier without an ownership transfer.
-const IGNORED_FAMILY: u32 = u32::MAX;
 
 /// An executed command.
 #[derive(Clone, Copy)]
@@ -68,8 +66,6 @@ pub(crate) struct HazardSearch<'a, F> {
     priors: BTreeMap<usize, PriorAccess>,
     next_prior: usize,
     by_location: BTreeMap<Location, Vec<usize>>,
-    /// Number of earlier accesses that have not ended.
-    live: usize,
     /// Bytes of memory that the host wrote and did not flush.
     unflushed: BTreeMap<u64, Vec<ByteRange>>,
     semaphores: HashMap<u64, Vec<Signal>>,
@@ -80,15 +76,22 @@ pub(crate) struct HazardSearch<'a, F> {
     signalled_by_host: BTreeSet<u64>,
     /// None if the layouts are not compared.
     layouts: Option<ImageLayouts>,
+    /// None if no resource changes its queue family.
+    owners: Option<Owners>,
+    /// The accesses in the first scope of each release.
+    released: BTreeMap<usize, Vec<usize>>,
     /// True if a command whose accesses are unknown may still run.
     has_unknown_accesses: bool,
-    /// True if the queue family that owns what a command wrote matters after the host has waited for it.
-    has_families: bool,
     pub hazards: Vec<CommandHazard>,
     /// The hazard of each pair of kinds of commands.
     known: HashMap<HazardKey<'a>, usize>,
-    /// Writes to mapped memory that no barrier makes visible to the host, which has waited for them.
-    unseen: Vec<Access>,
+    /// Writes to mapped memory that have ended, with what a read of the host lacks.
+    unseen: Vec<(Access, MissingOrder)>,
+    /// Resources that commands read after the host had waited for their contents.
+    read_after_wait: BTreeSet<ResourceId>,
+    /// Mapped ranges, with the next command when they were mapped.
+    mapped: HashMap<u64, (ByteRange, usize)>,
+    next_command: usize,
 }
 
 /// The properties that the pairs of one hazard share.
@@ -101,24 +104,24 @@ pub fn find_hazards(
     timeline: &Timeline<'_>,
     events: &[Event],
     accessed_bytes: impl Fn(usize, &Command, &DispatchResource) -> ResourceBytes,
-) -> OrderAnswer {
+) -> Vec<CommandHazard> {
     let bindings = MemoryBindings::from_events(events);
     let mut search = HazardSearch::new(timeline, &bindings, &accessed_bytes);
     search.layouts = Some(ImageLayouts::default());
+    search.owners = has_families(timeline, &bindings).then(Owners::default);
     for step in &timeline.steps {
         search.take_step(step);
     }
-    let mut known = BTreeSet::new();
-    let signature =
-        |access: &Access| timeline.commands.get(access.command).map(|one| command_signature(one.command));
-    search.unseen.retain(|access| known.insert((access.resource, signature(access))));
-    let unseen = search.unseen.iter().map(|access| UnseenWrite {
-        command: access.command,
-        resource: access.resource,
-        bytes: access.range,
-    });
-    let unseen = unseen.collect();
-    OrderAnswer { hazards: remove_repeated(timeline, search.hazards), unseen }
+    search.report_unseen();
+    remove_repeated(timeline, search.hazards)
+}
+
+/// Returns true if resources may change their queue family.
+fn has_families(timeline: &Timeline<'_>, bindings: &MemoryBindings) -> bool {
+    let families: BTreeSet<&u32> = bindings.families.values().collect();
+    let is_transfer =
+        |command: &Command| matches!(command, Command::Barrier(one) if one.transfer().is_some());
+    families.len() > 1 || timeline.commands.iter().any(|executed| is_transfer(executed.command))
 }
 
 /// Removes possible hazards with draws of a subpass whose load or store operations have the same hazard.
@@ -176,7 +179,6 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             priors: BTreeMap::new(),
             next_prior: 0,
             by_location: BTreeMap::new(),
-            live: 0,
             unflushed: BTreeMap::new(),
             semaphores: HashMap::new(),
             fences: HashMap::new(),
@@ -184,21 +186,25 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             awaited: BTreeSet::new(),
             signalled_by_host: BTreeSet::new(),
             layouts: None,
+            owners: None,
+            released: BTreeMap::new(),
             has_unknown_accesses: false,
-            has_families: bindings.has_families(),
             hazards: Vec::new(),
             known: HashMap::new(),
             unseen: Vec::new(),
+            read_after_wait: BTreeSet::new(),
+            mapped: HashMap::new(),
+            next_command: 0,
         }
     }
 
     /// Returns true if no earlier access is without order to all that follows.
     pub fn is_idle(&self) -> bool {
-        self.live == 0
+        self.priors.is_empty()
     }
 
     /// Extends the order by a step, and reports hazards.
-    pub fn take_step(&mut self, step: &Step) {
+    pub fn take_step(&mut self, step: &Step<'_>) {
         match step {
             Step::Execute(index) if self.removed.contains(index) => {}
             Step::Execute(index) => self.execute(*index),
@@ -210,18 +216,6 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             Step::SignalFence(queue, fence) => {
                 let covered = self.covered_by(*queue, stage::ALL);
                 self.fences.insert(*fence, covered);
-            }
-            Step::WaitFence(fence) => {
-                let covered = self.fences.remove(fence).unwrap_or_default();
-                self.end_accesses(&covered);
-            }
-            Step::WaitSemaphore(semaphore, value) => {
-                let Some(signals) = self.semaphores.get_mut(semaphore) else { return };
-                let (ended, rest) =
-                    std::mem::take(signals).into_iter().partition(|signal| signal.value <= *value);
-                *signals = rest;
-                let ended: Vec<Signal> = ended;
-                ended.iter().for_each(|signal| self.end_accesses(&signal.covered));
             }
             Step::WaitAny(is_fences, waits) => {
                 let covered = waits.iter().map(|[id, value]| -> BTreeSet<usize> {
@@ -236,69 +230,42 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                 let ended = covered.reduce(|some, others| &some & &others).unwrap_or_default();
                 self.end_accesses(&Vec::from_iter(ended));
             }
-            Step::WaitEvent(event) => {
-                let covered = self.events.get(event).cloned().unwrap_or_default();
-                self.end_accesses(&covered);
-            }
-            Step::SetEvent(event) => {
-                self.signalled_by_host.insert(*event);
-                self.awaited.remove(event);
-                let is_held = !self.awaited.is_empty();
-                self.priors.values_mut().for_each(|prior| prior.is_held &= is_held);
-            }
             Step::Idle(queues) => {
                 let ended = queues.iter().flat_map(|queue| self.covered_by(*queue, stage::ALL));
                 let ended: Vec<usize> = ended.collect();
                 self.end_accesses(&ended);
             }
-            Step::HostWrite(memory, ranges) => self.check_host_writes(*memory, ranges),
-            Step::Flush(memory, range) => self.mark_flushed(*memory, *range),
-            Step::Invalidate(memory, range) => self.check_host_read(*memory, *range),
-            Step::HostLayout(image, range, aspects, layout) => {
-                for part in self.bindings.parts_of(*image, *range, *aspects) {
-                    self.layouts.iter_mut().for_each(|all| all.set(self.bindings, (*image, part), *layout));
-                }
-            }
+            Step::Host(event) => self.take_event(event),
         }
     }
 
     /// Returns the accesses in the first scope of a signal.
     fn covered_by(&self, queue: u64, stages: u64) -> Vec<usize> {
-        let live = self.priors.iter().filter(|(_, prior)| !prior.has_ended);
-        let all = live.filter(|(_, prior)| prior.is_in_first_scope(CommandSet::all_of(queue), stages));
+        let is_covered = |prior: &PriorAccess| prior.is_in_first_scope(CommandSet::all_of(queue), stages);
+        let all = self.priors.iter().filter(|(_, prior)| is_covered(prior));
         all.map(|(index, _)| *index).collect()
     }
 
     fn remove_accesses(&mut self, removed: &[usize]) {
         for index in removed {
-            if let Some(prior) = self.priors.remove(index) {
-                self.live -= usize::from(!prior.has_ended);
-                if let Some(at) = self.by_location.get_mut(&prior.access.location) {
-                    at.retain(|other| other != index);
-                }
+            if let Some(prior) = self.priors.remove(index)
+                && let Some(at) = self.by_location.get_mut(&prior.access.location)
+            {
+                at.retain(|other| other != index);
             }
         }
     }
 
-    /// Removes accesses that are ordered before all work that follows, except for the owners of what they wrote.
+    /// Removes accesses that are ordered before all work that follows.
     fn end_accesses(&mut self, ended: &[usize]) {
         self.keep_unseen(ended);
-        let mut removed = Vec::new();
-        for index in ended {
-            match self.priors.get_mut(index) {
-                Some(prior)
-                    if prior.access.is_write && prior.access.family.is_some() && self.has_families =>
-                {
-                    self.live -= usize::from(!prior.has_ended);
-                    prior.has_ended = true;
-                }
-                Some(_) => removed.push(*index),
-                None => {}
-            }
+        self.remove_accesses(ended);
+        if self.bindings.has_unchecked {
+            self.owners = self.owners.take().map(|_| Owners::default());
         }
-        self.remove_accesses(&removed);
         if self.is_idle() {
             self.fences.clear();
+            self.released.clear();
             self.semaphores.values_mut().flatten().for_each(|signal| signal.covered.clear());
             self.events.values_mut().for_each(Vec::clear);
             self.has_unknown_accesses = false;
@@ -317,13 +284,20 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
         }
     }
 
+    /// Adds a command whose accesses may be unknown.
+    fn add_unknown(&mut self, is_unknown: bool) {
+        self.has_unknown_accesses |= is_unknown;
+        self.unseen.retain(|_| !is_unknown);
+    }
+
     fn execute(&mut self, index: usize) {
         let Some(executed) = self.timeline.commands.get(index) else { return };
         let (queue, subpass) = (executed.queue, executed.subpass);
         let by = Executor { index, queue, subpass };
+        self.next_command = index + 1;
         match executed.command {
             Command::Dispatch { indirect, resources, missing, .. } => {
-                self.has_unknown_accesses |= !missing.is_empty();
+                self.add_unknown(!missing.is_empty());
                 if let Some(range) = indirect {
                     let side = AccessSide { stage: stage::DRAW_INDIRECT, access: access::INDIRECT_READ };
                     let kind = AccessKind { side, is_write: false, is_possible: false, role: None };
@@ -335,7 +309,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                 }
             }
             Command::Other(other) => {
-                self.has_unknown_accesses |= other.unknown.is_some();
+                self.add_unknown(other.unknown.is_some());
                 for access in &other.accesses {
                     self.access_recorded(by, access, other.outputs);
                 }
@@ -356,42 +330,7 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
                 let covered = self.covered_by(queue, *stages);
                 self.events.insert(*event, covered);
             }
-            Command::Barrier {
-                from,
-                to,
-                buffer,
-                offset,
-                size,
-                image,
-                range,
-                aspects,
-                families,
-                layouts,
-                events,
-                subpasses,
-            } => {
-                let buffer = buffer.map(|buffer| {
-                    let (location, base) = self.bindings.buffer_location(buffer);
-                    let start = offset.unwrap_or(0);
-                    let rest =
-                        self.bindings.sizes.get(&buffer).map_or(u64::MAX, |size| size.saturating_sub(start));
-                    let from = base.saturating_add(start);
-                    (location, from, from.saturating_add(rest.min(size.unwrap_or(rest))))
-                });
-                let all = [0, u32::MAX, 0, u32::MAX];
-                self.add_barrier(&Barrier {
-                    command: index,
-                    queue,
-                    subpass,
-                    sets: ordered_commands(queue, subpass, *subpasses, events),
-                    scopes: (*from, *to),
-                    image: image.map(|image| (image, range.unwrap_or(all), *aspects)),
-                    transition: layouts.filter(|[old, new]| old != new),
-                    buffer,
-                    families: families.filter(|[a, b]| a != b && ![*a, *b].contains(&IGNORED_FAMILY)),
-                    events,
-                });
-            }
+            Command::Barrier(recorded) => self.add_barrier(&Barrier::new(self.bindings, by, recorded)),
             Command::Label { .. } | Command::EndLabel | Command::Subpass { .. } => {}
         }
     }
@@ -474,24 +413,24 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
         let bindings = self.bindings;
         let Some((known, layout)) = self.layouts.as_mut().zip(layout) else { return };
         let error = known.access(bindings, part, layout, kind.is_write);
-        self.report_layout(command, part.0, error, kind.is_possible);
+        self.report_layout(command, part.0, error, kind.side, kind.is_possible);
     }
 
-    fn report_layout(&mut self, command: usize, image: u64, error: Option<LayoutError>, is_possible: bool) {
+    fn report_layout(
+        &mut self,
+        command: usize,
+        image: u64,
+        error: Option<LayoutError>,
+        after: AccessSide,
+        is_possible: bool,
+    ) {
         let Some((transition, missing)) = error else { return };
-        let side = AccessSide { stage: 0, access: 0 };
+        let first = transition.unwrap_or(command);
         self.report(CommandHazard {
-            conflict: Conflict::Layout,
-            first: transition.unwrap_or(command),
             second: transition.map(|_| command),
-            before: side,
-            after: side,
-            resource: ResourceId::Image(image),
-            bytes: Vec::new(),
-            is_aliased: false,
-            missing,
+            after,
             is_possible,
-            count: 1,
+            ..CommandHazard::new(Conflict::Layout, first, ResourceId::Image(image), missing)
         });
     }
 
@@ -517,7 +456,6 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
         range: ByteRange,
         kind: AccessKind,
     ) {
-        let family = self.bindings.owner(resource, queue);
         let AccessKind { side: kind, is_write, is_possible, role } = kind;
         let later = Access {
             command,
@@ -531,37 +469,29 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             kind,
             is_write,
             is_possible,
-            family,
         };
         self.check_flush(&later);
-        self.remove_unseen(|earlier| {
-            let ((start, end), (from, to)) = (later.bytes(), earlier.bytes());
-            let is_replaced = start <= from && to <= end;
-            earlier.location == later.location
-                && from < end
-                && start < to
-                && (!later.is_write || (is_replaced && !later.is_possible))
-        });
-        self.compare(&later, kind, |_, prior| prior.missing_order(&later));
+        self.use_unseen(&later);
+        let is_ordered = self.compare(&later, kind, |_, prior| prior.missing_order(&later));
+        self.use_owned(&later, is_ordered);
         let mut prior = PriorAccess::new(later);
         prior.is_held = !self.awaited.is_empty();
         self.insert(prior);
     }
 
     fn insert(&mut self, prior: PriorAccess) {
-        self.live += usize::from(!prior.has_ended);
         self.by_location.entry(prior.access.location).or_default().push(self.next_prior);
         self.priors.insert(self.next_prior, prior);
         self.next_prior += 1;
     }
 
-    /// Reports the earlier accesses that conflict with one without order, and removes those that it replaces.
+    /// Reports the earlier accesses that conflict with one without order, and removes those that it replaces. Returns true if all have order.
     fn compare(
         &mut self,
         later: &Access,
         after: AccessSide,
         missing_order: impl Fn(usize, &PriorAccess) -> Option<MissingOrder>,
-    ) {
+    ) -> bool {
         let (start, end) = later.bytes();
         let is_image = |id: ResourceId| matches!(id, ResourceId::Image(_));
         let in_memory = matches!(later.location, Location::Memory(_));
@@ -587,21 +517,19 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
             };
             let common = (from.max(start) - later.base, to.min(end) - later.base);
             found.push(CommandHazard {
-                conflict,
-                first: earlier.command,
                 second: Some(later.command),
                 before: earlier.kind,
                 after,
-                resource: later.resource,
                 bytes: (!is_image(later.resource)).then_some(common).into_iter().collect(),
                 is_aliased: earlier.resource != later.resource,
-                missing,
                 is_possible: earlier.is_possible || later.is_possible,
-                count: 1,
+                ..CommandHazard::new(conflict, earlier.command, later.resource, missing)
             });
         }
         self.remove_accesses(&replaced);
+        let is_ordered = found.iter().all(|hazard| hazard.missing != MissingOrder::Execution);
         found.into_iter().for_each(|hazard| self.report(hazard));
+        is_ordered
     }
 
     fn report(&mut self, hazard: CommandHazard) {

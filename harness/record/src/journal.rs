@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::hazard::{ByteRange, ResourceId};
 
 /// The version of the format, which the layer writes into the first event.
-const FORMAT_VERSION: u64 = 3;
+const FORMAT_VERSION: u64 = 4;
 /// The file of a process with its events.
 pub const JOURNAL_FILE: &str = "journal.jsonl";
 
@@ -70,6 +70,13 @@ pub enum Event {
     },
     /// The program mapped memory.
     Map {
+        /// Id of the memory.
+        memory: u64,
+        /// The first byte, and the one after the last.
+        range: ByteRange,
+    },
+    /// The program ends the mapping of memory.
+    Unmap {
         /// Id of the memory.
         memory: u64,
     },
@@ -288,34 +295,7 @@ pub enum Command {
         stages: u64,
     },
     /// A pipeline barrier, or a wait for events.
-    Barrier {
-        /// First scope.
-        from: SyncScope,
-        /// Second scope.
-        to: SyncScope,
-        /// Id of the buffer that it is restricted to.
-        buffer: Option<u64>,
-        /// First byte of the buffer.
-        offset: Option<u64>,
-        /// Bytes of the buffer; `u64::MAX` to its end.
-        size: Option<u64>,
-        /// Id of the image that it is restricted to.
-        image: Option<u64>,
-        /// First level, levels, first layer, layers; `u32::MAX` for the rest.
-        range: Option<[u32; 4]>,
-        /// `VkImageAspectFlags` of the image.
-        #[serde(default)]
-        aspects: u32,
-        /// Queue families of an ownership transfer; equal if there is none.
-        families: Option<[u32; 2]>,
-        /// Old and new layout of an image.
-        layouts: Option<[i32; 2]>,
-        /// The subpasses of a dependency of a render pass, which orders layout transitions, too.
-        subpasses: Option<SubpassDependency>,
-        /// Ids of the events whose signals end the first scope.
-        #[serde(default)]
-        events: Vec<u64>,
-    },
+    Barrier(RecordedBarrier),
     /// Start of a labelled region.
     Label {
         /// The label.
@@ -332,6 +312,51 @@ pub enum Command {
         /// The accesses to attachments that its draws may make.
         outputs: Vec<RecordedAccess>,
     },
+}
+
+/// The scopes of a barrier, and the resource that it is restricted to.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct RecordedBarrier {
+    /// First scope.
+    pub from: SyncScope,
+    /// Second scope.
+    pub to: SyncScope,
+    /// Id of the buffer that it is restricted to.
+    pub buffer: Option<u64>,
+    /// First byte of the buffer.
+    pub offset: Option<u64>,
+    /// Bytes of the buffer; `u64::MAX` to its end.
+    pub size: Option<u64>,
+    /// Id of the image that it is restricted to.
+    pub image: Option<u64>,
+    /// First level, levels, first layer, layers; `u32::MAX` for the rest.
+    pub range: Option<[u32; 4]>,
+    /// `VkImageAspectFlags` of the image.
+    #[serde(default)]
+    pub aspects: u32,
+    /// Queue families of an ownership transfer; equal if there is none.
+    pub families: Option<[u32; 2]>,
+    /// Old and new layout of an image.
+    pub layouts: Option<[i32; 2]>,
+    /// The subpasses of a dependency of a render pass, which orders layout transitions, too.
+    pub subpasses: Option<SubpassDependency>,
+    /// Ids of the events whose signals end the first scope.
+    #[serde(default)]
+    pub events: Vec<u64>,
+}
+
+impl RecordedBarrier {
+    /// Returns the old and the new layout of a transition.
+    pub fn transition(&self) -> Option<[i32; 2]> {
+        self.layouts.filter(|[old, new]| old != new)
+    }
+
+    /// Returns the queue families of a transfer of ownership.
+    pub fn transfer(&self) -> Option<[u32; 2]> {
+        /// The queue family of a barrier without a transfer.
+        const IGNORED: u32 = u32::MAX;
+        self.families.filter(|families| families[0] != families[1] && !families.contains(&IGNORED))
+    }
 }
 
 /// The commands outside of a render pass, as a subpass (`VK_SUBPASS_EXTERNAL`).
@@ -455,6 +480,13 @@ pub struct RecordedAccess {
     /// True for a superset of the accesses.
     #[serde(default)]
     pub is_possible: bool,
+}
+
+impl RecordedAccess {
+    /// Returns the buffer or image.
+    pub fn id(&self) -> Option<ResourceId> {
+        self.buffer.map(ResourceId::Buffer).or(self.image.map(ResourceId::Image))
+    }
 }
 
 /// A resource of a dispatch.

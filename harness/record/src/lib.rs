@@ -16,6 +16,7 @@ pub mod hazards;
 pub mod journal;
 pub mod layer;
 mod layouts;
+mod ownership;
 pub mod redundancy;
 mod scopes;
 pub mod timeline;

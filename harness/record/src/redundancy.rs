@@ -128,13 +128,10 @@ struct Trial {
 
 /// Returns true for a barrier whose only effect is the order of recorded commands.
 fn is_order_alone(command: &Command) -> bool {
-    let Command::Barrier { from, to, families, layouts, subpasses, events, .. } = command else {
-        return false;
-    };
-    let has_pair = |differs: Option<bool>| differs.unwrap_or(false);
-    (from.0 | to.0) & stage::HOST == 0
-        && events.is_empty()
-        && subpasses.is_none()
-        && !has_pair(families.map(|[a, b]| a != b))
-        && !has_pair(layouts.map(|[a, b]| a != b))
+    let Command::Barrier(one) = command else { return false };
+    (one.from.0 | one.to.0) & stage::HOST == 0
+        && one.events.is_empty()
+        && one.subpasses.is_none()
+        && one.families.is_none_or(|[a, b]| a == b)
+        && one.transition().is_none()
 }

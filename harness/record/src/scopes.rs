@@ -1,7 +1,7 @@
 //! Synchronization scopes: what barriers and semaphores order after an earlier access.
 //!
 //! Execution dependency chains, availability and visibility operations of the Vulkan specification ("Synchronization and Cache Control",
-//! 7.1 and 7.4 to 7.6, and 7.7.4 for queue family ownership). Masks that name several stages or accesses are expanded.
+//! 7.1 and 7.4 to 7.6). Masks that name several stages or accesses are expanded.
 
 use std::collections::BTreeMap;
 
@@ -50,6 +50,7 @@ pub(crate) mod stage {
 /// Accesses (`VkAccessFlagBits2`).
 pub(crate) mod access {
     pub const INDIRECT_READ: u64 = 1;
+    pub const UNIFORM_READ: u64 = 1 << 3;
     pub const INPUT_READ: u64 = 1 << 4;
     pub const SHADER_READ: u64 = 1 << 5;
     pub const SHADER_WRITE: u64 = 1 << 6;
@@ -76,6 +77,8 @@ pub(crate) enum Location {
     Buffer(u64),
     /// A part of an image.
     Subresource(u64, ImagePart),
+    /// The release of a resource, by its command. It has no bytes.
+    Release(usize),
 }
 
 /// An aspect of a level and layer of an image.
@@ -156,8 +159,6 @@ pub(crate) struct Access {
     pub is_write: bool,
     /// True if the command may make it and need not.
     pub is_possible: bool,
-    /// The queue family that owns the resource; none if all do.
-    pub family: Option<u32>,
 }
 
 /// Stages of a queue, in one subpass or in all of its commands.
@@ -192,12 +193,8 @@ pub(crate) struct PriorAccess {
     chained: BTreeMap<u64, u64>,
     /// The commands, stages and accesses to which the write is visible.
     visible: Vec<VisibleScope>,
-    /// The queue family to which the resource was released.
-    pub released_to: Option<u32>,
     /// True until the host signals an event that the access waits for.
     pub is_held: bool,
-    /// True if the host waited for it: all that follows is ordered after it.
-    pub has_ended: bool,
 }
 
 /// Commands to which a write is visible, with their stages and accesses.
@@ -267,9 +264,7 @@ impl PriorAccess {
             ordered: BTreeMap::new(),
             chained: BTreeMap::new(),
             visible: Vec::new(),
-            released_to: None,
             is_held: false,
-            has_ended: false,
         }
     }
 
@@ -345,6 +340,11 @@ impl PriorAccess {
         self.make_visible(CommandSet::all_of(queue), SyncScope(!0, !0));
     }
 
+    /// Returns true if anything on a queue is ordered after it.
+    pub fn is_ordered_on(&self, queue: u64) -> bool {
+        self.ordered.keys().any(|(of, _)| *of == queue)
+    }
+
     /// Returns true if a barrier makes the write visible to the host.
     pub fn is_visible_to_host(&self) -> bool {
         let is_host = |visible: &VisibleScope| {
@@ -372,18 +372,13 @@ impl PriorAccess {
                     && scope.1 & later.kind.access != 0
             })
         };
-        if !ordered && !self.has_ended {
+        if !ordered {
             return Some(MissingOrder::Execution);
         }
-        if self.access.is_write && !self.is_available && !self.has_ended {
+        if self.access.is_write && !self.is_available {
             return Some(MissingOrder::Availability);
         }
         let needs_contents = self.access.is_write && !later.is_write;
-        // Each of several resources that share memory has its owner.
-        let is_same = self.access.resource == later.resource;
-        if needs_contents && is_same && later.family.is_some() && self.access.family != later.family {
-            return Some(MissingOrder::Ownership);
-        }
-        (needs_contents && !self.has_ended && !is_visible()).then_some(MissingOrder::Visibility)
+        (needs_contents && !is_visible()).then_some(MissingOrder::Visibility)
     }
 }

@@ -37,7 +37,7 @@ pub struct ExecutedCommand<'a> {
 
 /// A step of the order between commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Step<'a> {
     /// A queue waits for a semaphore before later commands.
     Wait(u64, SemaphoreUse),
     /// A command, by its index in [`Timeline::commands`].
@@ -46,26 +46,12 @@ pub enum Step {
     Signal(u64, SemaphoreUse),
     /// A queue signals a fence after earlier commands.
     SignalFence(u64, u64),
-    /// The host waited for a fence.
-    WaitFence(u64),
-    /// The host waited for a value of a semaphore.
-    WaitSemaphore(u64, u64),
     /// The host waited for one of several fences, or values of semaphores, without knowledge of which.
     WaitAny(bool, Vec<[u64; 2]>),
     /// The host waited until the queues had ended all work.
     Idle(Vec<u64>),
-    /// The host saw a signalled event.
-    WaitEvent(u64),
-    /// The host signals an event.
-    SetEvent(u64),
-    /// The host changed ranges of mapped memory.
-    HostWrite(u64, Vec<(u64, u64)>),
-    /// The host changed the layout of parts of an image: their range and aspects.
-    HostLayout(u64, [u32; 4], u32, i32),
-    /// The host flushed a range of mapped memory.
-    Flush(u64, (u64, u64)),
-    /// The host invalidated a range of mapped memory, to read it.
-    Invalidate(u64, (u64, u64)),
+    /// Another event of the host.
+    Host(&'a Event),
 }
 
 /// The commands and the order of a process.
@@ -74,7 +60,7 @@ pub struct Timeline<'a> {
     /// Executed commands, except labels and begins of subpasses.
     pub commands: Vec<ExecutedCommand<'a>>,
     /// The steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<Step<'a>>,
 }
 
 /// A batch of a submission that is not yet in order.
@@ -123,14 +109,12 @@ pub fn build_timeline(events: &[Event]) -> Timeline<'_> {
             }
             Event::Fence { fence } => {
                 builder.execute_ended(|_, batch| batch.fence == *fence);
-                builder.timeline.steps.push(Step::WaitFence(*fence));
+                builder.timeline.steps.push(Step::Host(event));
             }
-            Event::HostSetEvent { event_id } => builder.timeline.steps.push(Step::SetEvent(*event_id)),
-            Event::HostEvent { event_id } => builder.timeline.steps.push(Step::WaitEvent(*event_id)),
             Event::Semaphore { semaphore, value } => {
                 builder.raise_value(*semaphore, *value);
                 builder.execute_ready(false);
-                builder.timeline.steps.push(Step::WaitSemaphore(*semaphore, *value));
+                builder.timeline.steps.push(Step::Host(event));
             }
             Event::WaitAny { is_fences, waits } => {
                 // What nothing has signalled yet is not the one.
@@ -146,16 +130,14 @@ pub fn build_timeline(events: &[Event]) -> Timeline<'_> {
                 builder.execute_ended(|queue, _| idle.contains(&queue));
                 builder.timeline.steps.push(Step::Idle(idle));
             }
-            Event::HostWrites { memory, ranges } => {
-                builder.timeline.steps.push(Step::HostWrite(*memory, ranges.clone()));
-            }
-            Event::HostLayout { image, range, aspects, layout } => {
-                builder.timeline.steps.push(Step::HostLayout(*image, *range, *aspects, *layout));
-            }
-            Event::Flush { memory, range } => builder.timeline.steps.push(Step::Flush(*memory, *range)),
-            Event::Invalidate { memory, range } => {
-                builder.timeline.steps.push(Step::Invalidate(*memory, *range));
-            }
+            Event::HostSetEvent { .. }
+            | Event::HostEvent { .. }
+            | Event::HostWrites { .. }
+            | Event::HostLayout { .. }
+            | Event::Flush { .. }
+            | Event::Invalidate { .. }
+            | Event::Map { .. }
+            | Event::Unmap { .. } => builder.timeline.steps.push(Step::Host(event)),
             // What creates, binds or names has no place in the order.
             _ => {}
         }

@@ -151,6 +151,9 @@ pub struct HazardLine {
     /// True if one of the commands may access the bytes, and need not. It is not a finding.
     #[serde(default)]
     pub is_possible: bool,
+    /// True for a possible hazard of which nothing suggests that it is one. It changes no exit code.
+    #[serde(default)]
+    pub is_information: bool,
     /// Number of executions of the two command lists in this way.
     pub count: u64,
     /// Other hazards that the same barrier orders.
@@ -184,6 +187,8 @@ closed_enum! {
         Host = "host access",
         /// A use of an image in another layout, or of contents that a transition discarded.
         Layout = "image layout",
+        /// A use of contents that another queue family owns.
+        Ownership = "queue family ownership",
     }
 }
 
@@ -225,22 +230,6 @@ pub struct JudgementLine {
     /// Those of them without an effect on the recorded accesses. All of them can be removed together.
     #[serde(default)]
     pub redundant_barriers: Vec<RedundantBarrierRecord>,
-    /// Writes to mapped memory that a read by the host would not see. They are not findings: such reads are not recorded.
-    #[serde(default)]
-    pub unseen_writes: Vec<UnseenWriteRecord>,
-}
-
-/// A write to mapped memory that no barrier makes visible to the host, which has waited for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct UnseenWriteRecord {
-    /// The process.
-    pub process: u32,
-    /// The command.
-    pub command: HazardCommand,
-    /// The name or the id of the buffer.
-    pub resource: String,
-    /// First written byte of the buffer, and the byte after the last one.
-    pub bytes: [u64; 2],
 }
 
 /// A barrier without which the recorded commands have the same hazards. It is not a finding.

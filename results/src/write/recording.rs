@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::wire::{
     HazardLine, JudgementLine, RaceLine, RecordingRecord, RedundantBarrierRecord, UnjudgedCommand,
-    UnseenWriteRecord,
 };
 
 /// Other hazards of a barrier that the text lists.
@@ -16,7 +15,11 @@ const MAX_BARRIERS: usize = 10;
 pub fn hazard_title(line: &HazardLine) -> String {
     let bytes =
         line.bytes.map_or(String::new(), |[from, to]| format!(", bytes {from} to {}", to.saturating_sub(1)));
-    let lead = if line.is_possible { "possible hazard" } else { "hazard" };
+    let lead = match (line.is_information, line.is_possible) {
+        (true, _) => "if the host reads these bytes",
+        (false, true) => "possible hazard",
+        (false, false) => "hazard",
+    };
     format!("{lead}: {}, {}{bytes}", line.kind.name(), line.resource)
 }
 
@@ -80,19 +83,6 @@ pub fn format_judgement(
     text.push('\n');
     for line in &judgement.unjudged {
         text += &format!("not judged: {}\n", describe_unjudged(line));
-    }
-    let unseen = &judgement.unseen_writes;
-    if !unseen.is_empty() {
-        text += "if the host reads these writes to mapped memory, each needs a barrier to VK_PIPELINE_STAGE_HOST_BIT with \
-                 VK_ACCESS_HOST_READ_BIT:\n";
-    }
-    for UnseenWriteRecord { command, resource, bytes: [from, to], .. } in unseen.iter().take(MAX_BARRIERS) {
-        let (what, index) = (&command.what, command.index);
-        text +=
-            &format!("    {what} (command {index}): {resource}, bytes {from} to {}\n", to.saturating_sub(1));
-    }
-    if unseen.len() > MAX_BARRIERS {
-        text += &format!("    and {} others: --format json\n", unseen.len() - MAX_BARRIERS);
     }
     let redundant = &judgement.redundant_barriers;
     if !redundant.is_empty() {

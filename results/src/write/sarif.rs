@@ -85,6 +85,9 @@ impl<W: Write> SarifCheckWriter<W> {
     pub fn add_judgement(&mut self, file: &str, hazards: &[HazardLine], judgement: &JudgementLine) {
         let at = [physical_location(file, None, None)];
         for line in hazards {
+            if line.is_information {
+                continue;
+            }
             let rule = if line.is_possible { "possible-hazard" } else { "hazard" };
             self.add_result(rule, format_hazard(line).trim_end(), &at);
         }

@@ -1,11 +1,13 @@
 //! `record`: runs a program with the recording layer, and judges its dispatches and the order between its commands.
 
 mod answers;
+mod barrier_code;
 mod draws;
 mod fix_code;
 mod hazard_lines;
 mod inventory;
 mod judge;
+mod transfer_code;
 
 use std::ffi::OsString;
 use std::io::Read;

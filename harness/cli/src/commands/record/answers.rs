@@ -89,6 +89,7 @@ impl<'a> AnswerWriter<'a> {
     pub fn finish(mut self, hazards: &[HazardLine], judgement: &JudgementLine) -> Result<Outcome, Failure> {
         for line in hazards {
             let (kind, outcome) = match line.is_possible {
+                _ if line.is_information => continue,
                 true => (FailureKind::PossibleHazard, Outcome::Environment),
                 false => (FailureKind::Hazard, Outcome::RuleBroken),
             };
@@ -102,7 +103,7 @@ impl<'a> AnswerWriter<'a> {
         let end = if self.recording.has_failed { Outcome::RuleBroken } else { Outcome::Success };
         let status = self.count(FailureKind::Program, end);
         self.junit.add_answer("program", &self.recording.program.join(" "), status, &self.recording.end);
-        if hazards.is_empty() {
+        if hazards.iter().all(|line| line.is_information) {
             let count = format!("{} commands", judgement.judged_commands);
             self.junit.add_answer("order", &count, AnswerStatus::Success, "");
         }

@@ -8,9 +8,13 @@ use std::collections::BTreeMap;
 use ::record::hazard::{ByteRange, CommandHazard, Conflict, MissingOrder, ResourceId, join_ranges};
 use ::record::journal::{Command, EXTERNAL_SUBPASS, Event, ProcessJournal, SubpassDependency, SyncScope};
 use ::record::timeline::{SubpassId, Timeline};
-use device::mask_names::{access_names, layout_name, old_stage_names, stage_names};
+use device::mask_names::layout_name;
 
+use super::barrier_code::{
+    BarrierKind, BarrierStatement, Scopes, access_constants, family_members, stage_constants,
+};
 use super::inventory::CommandNames;
+use super::transfer_code::{Fix, FixContext};
 
 /// The stage of presentations in recordings.
 pub const PRESENTATION: u64 = 1 << 63;
@@ -26,21 +30,6 @@ const ATTACHMENTS: u64 = 0xf << 7;
 const ATTACHMENT_WRITES: u64 = 0x500;
 /// Upper bound on the ranges of a barrier for buffers.
 const MAX_RANGES: usize = 4;
-
-/// A change of the program that orders the commands of hazards.
-pub struct Fix {
-    /// Where the code belongs; empty if the code names it.
-    pub place: String,
-    /// The code, or a sentence.
-    pub code: String,
-}
-
-/// The scopes of the order that hazards lack.
-#[derive(Clone, Copy)]
-struct Scopes {
-    from: SyncScope,
-    to: SyncScope,
-}
 
 /// Where two commands are.
 enum CommandPlaces {
@@ -62,24 +51,30 @@ pub fn choose_fix(
     group: &[CommandHazard],
 ) -> Fix {
     let fix = |place: &str, code: String| Fix { place: place.to_owned(), code };
-    let Some(hazard) = group.first() else { return fix("", String::new()) };
+    let Some(hazard) = group.first() else { return Fix::default() };
     let is_new = |event: &Event| matches!(event, Event::Device { has_synchronization2: true, .. });
     let has_synchronization2 = process.events.iter().any(is_new);
+    let context = FixContext { events: &process.events, names, timeline, has_synchronization2 };
     let scopes = joined_scopes(group);
     let places = command_places(timeline, hazard);
     match (hazard.missing, hazard.is_on_one_queue(timeline)) {
-        (MissingOrder::Transition(has, needs), _) => {
-            let names = [has, needs].map(layout_name);
-            match places {
-                CommandPlaces::Transition => {
-                    fix("in the transition", format!(".oldLayout = VK_IMAGE_LAYOUT_{}", names[0]))
-                }
-                _ => fix("between them", transition_code(&names)),
+        (MissingOrder::Transition(has, needs), _) => match places {
+            CommandPlaces::Transition => {
+                fix("in the transition", format!(".oldLayout = VK_IMAGE_LAYOUT_{}", layout_name(has)))
             }
-        }
+            _ => {
+                let code = context.transition_code(hazard, [has, needs]);
+                fix("before the last command and outside of a render pass", code)
+            }
+        },
+        (MissingOrder::Ownership(missing), _) => context.ownership_fix(hazard, missing),
         (MissingOrder::Contents(before), _) => {
             let before = layout_name(before);
             fix("in the barrier of the transition", format!(".oldLayout = VK_IMAGE_LAYOUT_{before}"))
+        }
+        (MissingOrder::Invalidation, _) => {
+            let code = "vkInvalidateMappedMemoryRanges for these bytes before the host reads them";
+            fix("after the wait for the command", code.to_owned())
         }
         (MissingOrder::Flush, _) => {
             let code = "vkFlushMappedMemoryRanges for these bytes before the command is submitted";
@@ -96,7 +91,13 @@ pub fn choose_fix(
             let code = "a semaphore that the last submission signals and the presentation waits for";
             fix("between them", code.to_owned())
         }
-        (_, false) => fix("between them", other_queue_fix(hazard)),
+        (_, false) => {
+            let stage = stage_constants(scopes.to.0, false);
+            let code = format!(
+                "a semaphore that the first submission signals and the second one waits for, at {stage}"
+            );
+            fix("between them", code)
+        }
         (_, true) => match places {
             CommandPlaces::Transition => {
                 fix("in the barrier of the transition", transition_scope(scopes.from, has_synchronization2))
@@ -129,7 +130,7 @@ fn joined_scopes(group: &[CommandHazard]) -> Scopes {
             all(&|hazard| if has_access(hazard) { hazard.before.access } else { 0 }),
         ),
         to: SyncScope(
-            all(&|hazard| hazard.after.stage),
+            all(&|hazard| stage(hazard.after.stage)),
             all(&|hazard| if has_access(hazard) { hazard.after.access } else { 0 }),
         ),
     }
@@ -137,8 +138,8 @@ fn joined_scopes(group: &[CommandHazard]) -> Scopes {
 
 fn dependency_of(timeline: &Timeline<'_>, command: usize) -> Option<(SubpassDependency, Scopes)> {
     match timeline.commands.get(command)?.command {
-        Command::Barrier { subpasses: Some(subpasses), from, to, .. } => {
-            Some((*subpasses, Scopes { from: *from, to: *to }))
+        Command::Barrier(barrier) => {
+            Some((barrier.subpasses?, Scopes { from: barrier.from, to: barrier.to }))
         }
         _ => None,
     }
@@ -238,58 +239,6 @@ fn subpass_barrier(id: SubpassId, scopes: Scopes, has_synchronization2: bool) ->
     )
 }
 
-/// Returns what gives an image the layout that a command needs.
-fn transition_code([has, needs]: &[String; 2]) -> String {
-    format!(
-        "a barrier for the image with .oldLayout = VK_IMAGE_LAYOUT_{has}, .newLayout = VK_IMAGE_LAYOUT_{needs}, \
-         and the stages and accesses of the commands around it"
-    )
-}
-
-/// Returns what orders commands on two queues.
-fn other_queue_fix(hazard: &CommandHazard) -> String {
-    if hazard.missing == MissingOrder::Ownership {
-        return "one barrier on each queue, with .srcQueueFamilyIndex and .dstQueueFamilyIndex of both"
-            .to_owned();
-    }
-    let stage = stage_constants(hazard.after.stage, false);
-    format!("a semaphore that the first submission signals and the second one waits for, at {stage}")
-}
-
-/// Returns names of bits as constants in C.
-fn constants(kind: &str, names: &str) -> String {
-    if names.is_empty() {
-        return "0".to_owned();
-    }
-    let constant = |name: &str| match name.strip_suffix("_EXT") {
-        Some(name) => format!("VK_{kind}_{name}_BIT_EXT"),
-        None => format!("VK_{kind}_{name}_BIT"),
-    };
-    names.split(" | ").map(constant).collect::<Vec<_>>().join(" | ")
-}
-
-/// Returns stages as constants of `VkMemoryBarrier2`, or of `vkCmdPipelineBarrier`.
-fn stage_constants(mask: u64, has_synchronization2: bool) -> String {
-    const TRANSFERS: u64 = 0xf << 32;
-    let transfer = if mask & TRANSFERS == 0 { 0 } else { 1 << 12 };
-    match has_synchronization2 {
-        true => constants("PIPELINE_STAGE_2", &stage_names(mask)),
-        false => constants("PIPELINE_STAGE", &old_stage_names(mask as u32 | transfer)),
-    }
-}
-
-/// Returns accesses as the same constants.
-fn access_constants(mask: u64, has_synchronization2: bool) -> String {
-    const NEW: u64 = 7 << 32;
-    let old = |new: u64, old: u64| if mask & new == 0 { 0 } else { old };
-    match has_synchronization2 {
-        true => constants("ACCESS_2", &access_names(mask)),
-        false => {
-            constants("ACCESS", &access_names(mask & !NEW | old(3 << 32, 1 << 5) | old(1 << 34, 1 << 6)))
-        }
-    }
-}
-
 /// Returns the change of the first scope of the barrier that has a transition.
 fn transition_scope(from: SyncScope, has_synchronization2: bool) -> String {
     let stages = stage_constants(from.0, has_synchronization2);
@@ -322,72 +271,17 @@ fn barrier_code(
     if !has_access || !group.iter().all(is_buffer) || ranges.len() > MAX_RANGES {
         return memory_barrier(scopes, has_synchronization2, false);
     }
-    let parts = barrier_parts(scopes, has_synchronization2);
     let entry = |(buffer, (from, to)): &(String, ByteRange)| {
-        let kind = if has_synchronization2 { "BARRIER_2" } else { "BARRIER" };
-        format!(
-            "{{ .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_{kind}, {}, .srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED, \
-             .dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED, .buffer = {buffer}, .offset = {from}, .size = {} }}",
-            parts.members,
-            to.saturating_sub(*from)
-        )
+        let size = to.saturating_sub(*from);
+        family_members(None) + &format!(", .buffer = {buffer}, .offset = {from}, .size = {size}")
     };
-    let entries = ranges.iter().map(entry).collect::<Vec<_>>().join(", ");
-    let count = ranges.len();
-    if has_synchronization2 {
-        return format!(
-            "vkCmdPipelineBarrier2(commands, &(VkDependencyInfo){{ .sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, \
-             .bufferMemoryBarrierCount = {count}, .pBufferMemoryBarriers = (VkBufferMemoryBarrier2[]){{ {entries} }} }});"
-        );
-    }
-    format!(
-        "vkCmdPipelineBarrier(commands, {}, 0, 0, NULL, {count}, (VkBufferMemoryBarrier[]){{ {entries} }}, 0, NULL);",
-        parts.arguments
-    )
-}
-
-/// The scopes of a barrier in C.
-struct BarrierParts {
-    /// The members of its structure.
-    members: String,
-    /// The stages as arguments.
-    arguments: String,
-}
-
-fn barrier_parts(Scopes { from, to }: Scopes, has_synchronization2: bool) -> BarrierParts {
-    let stages = [from.0, to.0].map(|stages| stage_constants(stages, has_synchronization2));
-    let [source, destination] = [from.1, to.1].map(|access| access_constants(access, has_synchronization2));
-    let [first, second] = &stages;
-    let stage_members = match has_synchronization2 {
-        true => [format!(".srcStageMask = {first}, "), format!(".dstStageMask = {second}, ")],
-        false => [String::new(), String::new()],
-    };
-    let [first_member, second_member] = stage_members;
-    BarrierParts {
-        members: format!(
-            "{first_member}.srcAccessMask = {source}, {second_member}.dstAccessMask = {destination}"
-        ),
-        arguments: stages.join(", "),
-    }
+    let resources = ranges.iter().map(entry).collect();
+    BarrierStatement { scopes, is_by_region: false, kind: BarrierKind::Buffer, resources }
+        .to_code(has_synchronization2)
 }
 
 /// Returns a barrier for all memory.
 fn memory_barrier(scopes: Scopes, has_synchronization2: bool, is_by_region: bool) -> String {
-    let parts = barrier_parts(scopes, has_synchronization2);
-    let flags = if is_by_region { "VK_DEPENDENCY_BY_REGION_BIT" } else { "0" };
-    if has_synchronization2 {
-        return format!(
-            "vkCmdPipelineBarrier2(commands, &(VkDependencyInfo){{ .sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, \
-             .dependencyFlags = {flags}, .memoryBarrierCount = 1, .pMemoryBarriers = &(VkMemoryBarrier2){{ \
-             .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2, {} }} }});",
-            parts.members
-        );
-    }
-    let barrier = match scopes.from.1 | scopes.to.1 {
-        0 => "0, NULL".to_owned(),
-        _ => {
-            format!("1, &(VkMemoryBarrier){{ .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, {} }}", parts.members)
-        }
-    };
-    format!("vkCmdPipelineBarrier(commands, {}, {flags}, {barrier}, 0, NULL, 0, NULL);", parts.arguments)
+    let (kind, resources) = (BarrierKind::Memory, vec![String::new()]);
+    BarrierStatement { scopes, is_by_region, kind, resources }.to_code(has_synchronization2)
 }

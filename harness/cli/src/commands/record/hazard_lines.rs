@@ -1,17 +1,17 @@
 //! Hazards as lines of output.
 
-use ::record::hazard::{CommandHazard, Conflict, MissingOrder, UnseenWrite};
+use ::record::hazard::{CommandHazard, Conflict, MissingOrder, MissingTransfer};
 use ::record::journal::{Command, ProcessJournal};
 use ::record::redundancy::RedundantBarrier;
 use ::record::timeline::Timeline;
 use device::mask_names::{access_names, layout_name, stage_names};
 use results::wire::{
     HAZARD_SCHEMA, HazardCommand, HazardKind, HazardLine, OtherHazard, RedundantBarrierRecord,
-    UnseenWriteRecord,
 };
 
-use super::fix_code::{Fix, PRESENTATION, choose_fix};
+use super::fix_code::{PRESENTATION, choose_fix};
 use super::inventory::CommandNames;
+use super::transfer_code::Fix;
 
 /// `VK_ACCESS_2_HOST_READ_BIT`.
 const HOST_READ: u64 = 1 << 13;
@@ -25,18 +25,6 @@ pub fn redundant_line(
 ) -> RedundantBarrierRecord {
     let HazardCommand { index, label, what } = hazard_command(names, timeline, barrier.command);
     RedundantBarrierRecord { process, index, label, what, count: barrier.count }
-}
-
-/// Converts a write of a process that the host cannot see.
-pub fn unseen_record(
-    process: u32,
-    names: &CommandNames<'_>,
-    timeline: &Timeline<'_>,
-    write: UnseenWrite,
-) -> UnseenWriteRecord {
-    let UnseenWrite { command, resource, bytes: (from, to) } = write;
-    let command = hazard_command(names, timeline, command);
-    UnseenWriteRecord { process, command, resource: names.describe_resource(resource), bytes: [from, to] }
 }
 
 fn hazard_command(names: &CommandNames<'_>, timeline: &Timeline<'_>, index: usize) -> HazardCommand {
@@ -68,6 +56,7 @@ pub fn hazard_line(
         Conflict::WriteAfterRead => HazardKind::WriteAfterRead,
         Conflict::Host => HazardKind::Host,
         Conflict::Layout => HazardKind::Layout,
+        Conflict::Ownership => HazardKind::Ownership,
     };
     let resource = |hazard: &CommandHazard| names.describe_resource(hazard.resource);
     let other = |hazard: &CommandHazard| OtherHazard {
@@ -90,6 +79,7 @@ pub fn hazard_line(
         place,
         fix: code,
         is_possible: hazard.is_possible,
+        is_information: hazard.is_information,
         count: hazard.count,
         also: others.iter().map(other).collect(),
     })
@@ -103,7 +93,10 @@ fn describe_unknown(hazard: &CommandHazard) -> &'static str {
     const TESTS: u64 = 3 << 8;
     const COMPUTE: u64 = 1 << 11;
     if hazard.after.access == HOST_READ {
-        return "which of the invalidated bytes the host reads";
+        return "which bytes of mapped memory the host reads";
+    }
+    if hazard.conflict == Conflict::Ownership {
+        return "whether another API wrote the contents meanwhile";
     }
     let stages = hazard.before.stage | hazard.after.stage;
     match stages {
@@ -120,11 +113,30 @@ fn describe_unknown(hazard: &CommandHazard) -> &'static str {
     }
 }
 
+fn describe_transfer(missing: MissingTransfer) -> String {
+    let (part, why) = match missing {
+        MissingTransfer::Both => {
+            ("transfer", "a release on the first queue family and an acquire on the second")
+        }
+        MissingTransfer::Acquire => {
+            ("acquire", "the first command releases the contents, and no barrier acquires them")
+        }
+        MissingTransfer::Release => ("release", "no barrier releases what the second command acquires"),
+        MissingTransfer::EqualHalves => {
+            ("transfer", "the families or the layouts of release and acquire differ")
+        }
+        MissingTransfer::Order => {
+            ("order in the transfer", "no semaphore leads from the release to the acquire")
+        }
+    };
+    format!("no {part} of ownership: {why}")
+}
+
 fn describe_missing(hazard: &CommandHazard, is_transition: bool) -> String {
     let (before, after) = (hazard.before, hazard.after);
     match hazard.missing {
         MissingOrder::Execution if after.access == HOST_READ => {
-            "the host invalidated the bytes, to read them, before it waited for the command".to_owned()
+            "the host invalidated or unmapped the bytes before it waited for the command".to_owned()
         }
         MissingOrder::Execution if hazard.conflict == Conflict::Host => {
             "the host wrote the bytes before it waited for the command".to_owned()
@@ -132,10 +144,10 @@ fn describe_missing(hazard: &CommandHazard, is_transition: bool) -> String {
         MissingOrder::Flush => {
             "the host wrote the bytes and did not flush them, and the memory is not coherent".to_owned()
         }
-        MissingOrder::Ownership => {
-            "no transfer of ownership: a release on the first queue family and an acquire on the second"
-                .to_owned()
+        MissingOrder::Invalidation => {
+            "the host did not invalidate the bytes, and the memory is not coherent".to_owned()
         }
+        MissingOrder::Ownership(transfer) => describe_transfer(transfer),
         MissingOrder::Execution => {
             let stage = |stage: u64, is_transition: bool| match (stage, is_transition) {
                 (0, _) | (_, true) => "the layout transition".to_owned(),

@@ -34,12 +34,6 @@ pub fn number_kinds(processes: &[ProcessJournal]) -> KindNumbers {
     numbers
 }
 
-/// Returns true for a barrier without a layout transition.
-fn is_barrier(command: &Command) -> bool {
-    let Command::Barrier { layouts, .. } = command else { return false };
-    layouts.is_none_or(|[old, new]| old == new)
-}
-
 /// Returns the names of all bits of a scope, as in `COMPUTE_SHADER (SHADER_WRITE)`.
 fn describe_scope(scope: SyncScope) -> String {
     match (stage_names(scope.0), access_names(scope.1)) {
@@ -104,11 +98,13 @@ impl<'a> CommandNames<'a> {
             Command::Dispatch { grid: None, kind, .. } => format!("indirect dispatch of {}", shader(kind)),
             Command::Other(other) => other.what.clone(),
             Command::SetEvent { .. } => "signal of an event".to_owned(),
-            Command::Barrier { from, to, .. } if is_barrier(command) => {
-                format!("barrier from {} to {}", describe_scope(*from), describe_scope(*to))
-            }
-            Command::Barrier { subpasses: Some(_), .. } => "layout transition of a render pass".to_owned(),
-            Command::Barrier { .. } => "layout transition".to_owned(),
+            Command::Barrier(barrier) => match (barrier.transition(), barrier.subpasses) {
+                (None, _) => {
+                    format!("barrier from {} to {}", describe_scope(barrier.from), describe_scope(barrier.to))
+                }
+                (Some(_), None) => "layout transition".to_owned(),
+                (Some(_), Some(_)) => "layout transition of a render pass".to_owned(),
+            },
             Command::Label { name } => format!("label {name}"),
             Command::EndLabel => "end of a label".to_owned(),
             Command::Subpass { .. } => "subpass".to_owned(),
@@ -204,7 +200,7 @@ pub fn write_recording(
                 what: names.describe_command(executed.command),
                 label: executed.label.map(str::to_owned),
                 kind: number,
-                is_barrier: is_barrier(executed.command),
+                is_barrier: matches!(executed.command, Command::Barrier(one) if one.transition().is_none()),
             });
         }
         records.push(RecordedProcess {

@@ -11,7 +11,7 @@ use std::time::Instant;
 use ::record::barrier_groups::group_by_barrier;
 use ::record::bindings::MemoryBindings;
 use ::record::contents::{ContentVersions, content_versions};
-use ::record::hazard::{ByteRange, OrderAnswer, ResourceBytes, ResourceId};
+use ::record::hazard::{ByteRange, ResourceBytes, ResourceId};
 use ::record::hazards::find_hazards;
 use ::record::journal::{BufferRange, Command, DispatchResource, Event, MissingInput, ProcessJournal};
 use ::record::redundancy::find_redundant_barriers;
@@ -32,7 +32,7 @@ use super::super::race::summary::FileBar;
 use super::RECORDING_FILE;
 use super::answers::{AnswerWriter, JudgeOptions};
 use super::draws::read_processes;
-use super::hazard_lines::{hazard_line, redundant_line, unseen_record};
+use super::hazard_lines::{hazard_line, redundant_line};
 use super::inventory::{CommandNames, KindNumbers, number_kinds, parse_case_name};
 use crate::exit::{Failure, Outcome};
 
@@ -583,9 +583,7 @@ fn judge_commands(
         let bytes_of = |index: usize, command: &Command, resource: &DispatchResource| {
             chosen.bytes_of(index, command, resource)
         };
-        let OrderAnswer { hazards, unseen } = find_hazards(&timeline, &process.events, bytes_of);
-        let unseen = unseen.into_iter().map(|write| unseen_record(process.process, &names, &timeline, write));
-        judgement.unseen_writes.extend(unseen);
+        let hazards = find_hazards(&timeline, &process.events, bytes_of);
         let hazards = group_by_barrier(&timeline, hazards);
         lines.extend(hazards.iter().filter_map(|group| hazard_line(process, &names, &timeline, group)));
         // An access that is not known may need any barrier.
@@ -598,7 +596,8 @@ fn judge_commands(
         }
     }
     judgement.hazards = lines.iter().filter(|line| !line.is_possible).count() as u64;
-    judgement.possible_hazards = lines.len() as u64 - judgement.hazards;
+    let possible = lines.iter().filter(|line| line.is_possible && !line.is_information);
+    judgement.possible_hazards = possible.count() as u64;
     judgement.unjudged = unjudged.into_values().collect();
     (lines, judgement)
 }

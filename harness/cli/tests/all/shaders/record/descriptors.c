@@ -249,6 +249,8 @@ int main(int count, char **arguments) {
     else if (is_pushed) push(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 3, writes);
     else vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0, NULL);
     vkCmdDispatch(commands, 1, 1, 1);
+    VkMemoryBarrier shown = { VK_STRUCTURE_TYPE_MEMORY_BARRIER, NULL, VK_ACCESS_SHADER_WRITE_BIT, VK_ACCESS_HOST_READ_BIT };
+    vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &shown, 0, NULL, 0, NULL);
     CHECK(vkEndCommandBuffer(commands));
     if (strcmp(kind, "updated") == 0) {
         ranges[0].buffer = buffers[3];

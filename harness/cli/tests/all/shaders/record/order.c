@@ -129,7 +129,7 @@ static VkShaderModule load_module(VkDevice device, const char *first, const char
 
 static void create_draws(VkDevice device, const char *first) {
     VkPipelineShaderStageCreateInfo stages[2] = { { VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .stage = VK_SHADER_STAGE_VERTEX_BIT, .pName = "main",
-            .module = load_module(device, first, ".vert") },
+            .module = load_module(device, first, ".vert0") },
         { VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .stage = VK_SHADER_STAGE_FRAGMENT_BIT, .pName = "main" } };
     VkVertexInputBindingDescription binding = { 0, 16, VK_VERTEX_INPUT_RATE_VERTEX };
     VkVertexInputAttributeDescription attribute = { 0, 0, VK_FORMAT_R32G32B32A32_SFLOAT, 0 };
@@ -337,6 +337,17 @@ int main(int count, char **arguments) {
     if (strcmp(order, "fence-host") == 0) contents[3] = 7;
     if (is_split) CHECK(vkQueueSubmit(second_queue, 1, &second, VK_NULL_HANDLE));
     CHECK(vkDeviceWaitIdle(device));
+    for (int i = 0; i <= has_queues; i++) { /* Makes the results visible to the host. */
+        VkCommandBufferAllocateInfo shown_info = { VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = i ? second_pool : command_pool, .commandBufferCount = 1 };
+        VkMemoryBarrier shown = { VK_STRUCTURE_TYPE_MEMORY_BARRIER, NULL, VK_ACCESS_MEMORY_WRITE_BIT, VK_ACCESS_HOST_READ_BIT };
+        VkSubmitInfo last = { VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &secondary };
+        CHECK(vkAllocateCommandBuffers(device, &shown_info, &secondary));
+        CHECK(vkBeginCommandBuffer(secondary, &begin));
+        vkCmdPipelineBarrier(secondary, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &shown, 0, NULL, 0, NULL);
+        CHECK(vkEndCommandBuffer(secondary));
+        CHECK(vkQueueSubmit(i ? second_queue : queue, 1, &last, VK_NULL_HANDLE));
+        CHECK(vkDeviceWaitIdle(device));
+    }
     for (int i = 0; i < 3; i++) printf("%u ", contents[(i << 14) + 1]);
     printf("%u\n", contents[17]);
     return 0;

@@ -26,7 +26,7 @@ enum { WORDS = 64, BYTES = 4 * WORDS, BUFFERS = 4, SLOT = 1 << 16, UNSUPPORTED =
 #define DEPTH VK_ACCESS_2_DEPTH_STENCIL_ATTACHMENT_WRITE_BIT
 #define GENERAL VK_IMAGE_LAYOUT_GENERAL
 
-static int is_wrong;
+static int is_wrong, is_read; /* True if the program itself makes its results visible to the host. */
 static const char *first_module;
 static VkDevice device;
 static VkQueue queues[2];
@@ -76,7 +76,7 @@ static VkShaderModule load_module(const char *suffix) {
     return module;
 }
 
-static const char *vertices = "0.spv.vert";
+static const char *vertices = "0.spv.vert0";
 
 static VkPipeline create_draw(VkRenderPass pass, uint32_t subpass, const char *fragments, int has_depth) {
     VkPipelineShaderStageCreateInfo stages[2] = { { VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .stage = VK_SHADER_STAGE_VERTEX_BIT, .pName = "main",
@@ -225,6 +225,18 @@ static void begin_rendering(VkCommandBuffer commands, int has_depth) {
 static void flush(uint32_t slot, VkDeviceSize size) {
     VkMappedMemoryRange range = { VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE, NULL, memory, slot * SLOT, size };
     CHECK(vkFlushMappedMemoryRanges(device, 1, &range));
+}
+
+/* Makes what the submitted commands wrote visible to the host. */
+static void show_to_host(void) {
+    for (int family = 0; family < 2 && queues[family]; family++) {
+        VkCommandBuffer commands = begin(family);
+        barrier(commands, ANYTHING, VK_ACCESS_2_MEMORY_WRITE_BIT, VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
+        submit_to(family, commands, VK_NULL_HANDLE, 0, 0, VK_NULL_HANDLE, 0, VK_NULL_HANDLE);
+    }
+    CHECK(vkDeviceWaitIdle(device));
+    VkMappedMemoryRange range = { VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE, NULL, memory, 0, VK_WHOLE_SIZE };
+    CHECK(vkInvalidateMappedMemoryRanges(device, 1, &range));
 }
 
 /* The programs. */
@@ -631,6 +643,10 @@ static void secondary_commands(void) {
 
 #include "subpass_sequences.h"
 
+#include "family_sequences.h"
+
+#include "host_sequences.h"
+
 static const struct { const char *name; void (*run)(void); } PROGRAMS[] = { { "mip-levels", mip_levels }, { "mip-chain", mip_chain }, { "barrier-range", barrier_range },
     { "uniform-read", uniform_read }, { "clear-stage", clear_stage }, { "semaphore-stage", semaphore_stage }, { "timeline-value", timeline_value }, { "host-write", host_write },
     { "aliased-images", aliased_images }, { "queues-image", image_ownership }, { "subpass-input", subpass_input }, { "pass-load", pass_load },
@@ -638,7 +654,8 @@ static const struct { const char *name; void (*run)(void); } PROGRAMS[] = { { "m
     { "depth-copy", depth_copy }, { "event-place", event_place }, { "split-barrier", split_barrier }, { "query-results", query_results },
     { "secondary-commands", secondary_commands }, { "aliased-transition", aliased_transition }, { "deciding-contents", deciding_contents },
     { "reused-memory", reused_memory }, { "layout-other", layout_other }, { "layout-missing", layout_missing }, { "layout-discarded", layout_discarded },
-    { "image-quarters", image_quarters }, { "second-subpass", second_subpass }, { "host-event", host_event }, { "host-signal", host_signal }, MORE_PROGRAMS, SUBPASS_PROGRAMS };
+    { "image-quarters", image_quarters }, { "second-subpass", second_subpass }, { "host-event", host_event }, { "host-signal", host_signal }, MORE_PROGRAMS, SUBPASS_PROGRAMS,
+    FAMILY_PROGRAMS, HOST_PROGRAMS };
 
 static void create_device(int has_families, int is_incoherent, int has_surface) {
     VkApplicationInfo application = { VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_3 };
@@ -743,6 +760,7 @@ int main(int count, char **arguments) {
         if (strcmp(PROGRAMS[i].name, arguments[2]) == 0) {
             PROGRAMS[i].run();
             CHECK(vkDeviceWaitIdle(device));
+            if (!is_read) show_to_host();
             for (int buffer = 0; buffer < BUFFERS; buffer++) printf("%u ", contents[buffer * SLOT / 4 + 1]);
             printf("\n");
             return 0;

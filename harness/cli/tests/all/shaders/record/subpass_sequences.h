@@ -112,5 +112,41 @@ static void subpass_event(void) {
     submit(commands);
 }
 
+/* A render pass loads and stores depth. */
+static void depth_loaded(void) {
+    VkRenderingAttachmentInfo tested = { VK_STRUCTURE_TYPE_RENDERING_ATTACHMENT_INFO, .imageView = depth_view, .imageLayout = GENERAL,
+        .loadOp = VK_ATTACHMENT_LOAD_OP_LOAD, .storeOp = VK_ATTACHMENT_STORE_OP_STORE };
+    VkRenderingInfo info = { VK_STRUCTURE_TYPE_RENDERING_INFO, NULL, 0, { { 0, 0 }, { 4, 4 } }, 1, 0, 0, NULL, &tested, NULL };
+    VkCommandBuffer commands = begin(0);
+    prepare(commands, depth, VK_IMAGE_ASPECT_DEPTH_BIT, 1);
+    vkCmdBeginRendering(commands, &info);
+    vkCmdEndRendering(commands);
+    if (!is_wrong) barrier(commands, TESTS, DEPTH, COPY, FROM);
+    copy_aspect(commands, depth, VK_IMAGE_ASPECT_DEPTH_BIT, GENERAL);
+    submit(commands);
+}
+
+/* A render pass of one layer, whose view has two. */
+static void pass_layers(void) {
+    VkImage image = create_other(VK_FORMAT_R8G8B8A8_UNORM, 2, VK_SAMPLE_COUNT_1_BIT, VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT);
+    VkImageViewCreateInfo view_info = { VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO, .image = image, .viewType = VK_IMAGE_VIEW_TYPE_2D_ARRAY,
+        .format = VK_FORMAT_R8G8B8A8_UNORM, .subresourceRange = { COLOUR, 0, 1, 0, VK_REMAINING_ARRAY_LAYERS } };
+    VkRenderingAttachmentInfo target = { VK_STRUCTURE_TYPE_RENDERING_ATTACHMENT_INFO, .imageLayout = GENERAL, .loadOp = VK_ATTACHMENT_LOAD_OP_CLEAR,
+        .storeOp = VK_ATTACHMENT_STORE_OP_STORE };
+    VkRenderingInfo info = { VK_STRUCTURE_TYPE_RENDERING_INFO, NULL, 0, { { 0, 0 }, { 4, 4 } }, is_wrong ? 2 : 1, 0, 1, &target, NULL, NULL };
+    VkImageMemoryBarrier2 first = { VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER_2, NULL, 0, 0, COPY | OUTPUT, FROM | DRAWN, VK_IMAGE_LAYOUT_UNDEFINED, GENERAL,
+        VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED, image, { COLOUR, 0, 1, 0, 2 } };
+    VkBufferImageCopy region = texels(COLOUR, 0);
+    VkCommandBuffer commands = begin(0);
+    CHECK(vkCreateImageView(device, &view_info, NULL, &target.imageView));
+    region.imageSubresource.baseArrayLayer = 1;
+    depend(commands, (VkDependencyInfo){ .imageMemoryBarrierCount = 1, .pImageMemoryBarriers = &first });
+    vkCmdBeginRendering(commands, &info);
+    vkCmdEndRendering(commands);
+    vkCmdCopyImageToBuffer(commands, image, GENERAL, buffers[2], 1, &region);
+    submit(commands);
+}
+
 #define SUBPASS_PROGRAMS { "subpass-output", subpass_output }, { "subpass-chain", subpass_chain }, { "subpass-later", subpass_later }, \
-    { "subpass-self", subpass_self }, { "subpass-copied", subpass_copied }, { "subpass-event", subpass_event }
+    { "subpass-self", subpass_self }, { "subpass-copied", subpass_copied }, { "subpass-event", subpass_event }, \
+    { "depth-loaded", depth_loaded }, { "pass-layers", pass_layers }
