@@ -2,6 +2,7 @@
 
 mod subject;
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -9,12 +10,13 @@ use std::time::{Duration, Instant};
 use analysis::{InputGrid, InputMode, needed_sentence, placed_refusal_text};
 use codegen::shrink;
 use entry_point::input_place::UnsetOverride;
+use entry_point::inputs::{DEFAULT_BYTES, fill_bytes};
 use entry_point::open_memory::OpenParts;
 use entry_point::{AnalysisOptions, DeadlinePredicate, Spot, source_location};
 use litmus::Test;
 use litmus::minimize::ddmin;
 use model::{Budget, Model};
-use refine::{KernelVersion, Refinement, RefinementQuery};
+use refine::{KernelVersion, Refinement, RefinementCoverage, RefinementQuery};
 use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, RefineVerdict};
 use spirv_reader::{ShaderLanguage, SpirvModule};
 
@@ -165,6 +167,9 @@ fn compare_modules(
     Ok(lines)
 }
 
+/// Contents of buffers that nobody gives, by their words in `--buffer`, for pairs that are equal for the chosen ones.
+const OTHER_CONTENTS: [&str; 3] = ["random", "iota", "ones"];
+
 /// An entry point of two modules.
 struct EntryPointPair<'a> {
     before: &'a NamedModule<'a>,
@@ -216,21 +221,48 @@ impl EntryPointPair<'_> {
         inputs.retain(|chosen| chosen.workgroups.is_empty());
         let query = RefinementQuery { model, budget: Budget::until(&stop), stop: &stop, open };
         let deadline = Some(DeadlinePredicate::new(stop_after(limit)));
-        let mut answers = Vec::with_capacity(inputs.len());
-        for chosen in inputs {
-            let first = AnalysisOptions { deadline: deadline.clone(), entry: given.entry.clone(), ..chosen };
+        let compare = |chosen: &AnalysisOptions| {
+            let (deadline, entry) = (deadline.clone(), given.entry.clone());
+            let first = AnalysisOptions { deadline, entry, ..chosen.clone() };
             let second = AnalysisOptions { entry: Some(other.to_owned()), ..first.clone() };
             let first = KernelVersion { module: &before.module, options: &first };
-            let answer =
-                refine::refine(first, KernelVersion { module: &after.module, options: &second }, &query);
-            answers.push(answer.map_err(|refusal| {
-                Failure::input_message(format!(
-                    "{} and {}: {refusal}; expected two modules with one interface, such as the input and the output of an optimizer",
-                    before.file, after.file
-                ))
-            })?);
+            refine::refine(first, KernelVersion { module: &after.module, options: &second }, &query)
+        };
+        let answers = inputs.iter().map(compare).collect::<Result<Vec<_>, _>>().map_err(|refusal| {
+            Failure::input_message(format!(
+                "{} and {}: {refusal}; expected two modules with one interface, such as the input and the output of an optimizer",
+                before.file, after.file
+            ))
+        })?;
+        let answer = Refinement::combine(answers, &needs);
+        let holds_for_contents = |answer: &Refinement| {
+            matches!(answer.verdict, RefineVerdict::Refines | RefineVerdict::Stronger)
+                && answer.coverage == RefinementCoverage::GivenInputs
+        };
+        if open.is_some()
+            || request.inputs != InputMode::Auto
+            || !answer.as_ref().is_some_and(holds_for_contents)
+        {
+            return Ok(answer);
         }
-        Ok(Refinement::combine(answers, &needs))
+        // Equal contents for zeros prove little.
+        let is_free = |at: &(u32, u32)| !given.buffers.contains_key(at) && !before.module.is_handle_at(*at);
+        let free_buffers: Vec<(u32, u32)> = before.module.descriptors().into_iter().filter(is_free).collect();
+        let words = OTHER_CONTENTS.into_iter().filter(|_| !free_buffers.is_empty());
+        for (word, chosen) in words.flat_map(|word| inputs.iter().map(move |chosen| (word, chosen))) {
+            let mut filled = chosen.clone();
+            for at in &free_buffers {
+                let bytes = filled.buffers.get(at).map_or(DEFAULT_BYTES, |known| known.len() as u64);
+                filled.buffers.extend(fill_bytes(word, bytes).map(|contents| (*at, contents)));
+            }
+            if let Ok(mut found) = compare(&filled)
+                && found.verdict == RefineVerdict::Breaks
+            {
+                let _ = write!(found.reason, ", with `--buffer SET.BINDING={word}` for each buffer");
+                return Ok(Some(found));
+            }
+        }
+        Ok(answer)
     }
 }
 
