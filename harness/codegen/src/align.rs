@@ -80,19 +80,11 @@ pub struct ExpectedAccess {
     offset: Option<u64>,
     /// An id that is the same for equal addresses, if known.
     address: Option<u32>,
-    observation: Observation,
     /// The block of a module.
     block: u32,
+    /// True if the value that it reads decides a result, unless its block is dead code.
+    is_observed: bool,
     has_line: bool,
-}
-
-/// The knowledge about whether the value of a load decides a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Observation {
-    Unknown,
-    Certain,
-    /// It does if a block of the module is not dead code.
-    IfExecuted(u32),
 }
 
 impl ExpectedAccess {
@@ -105,6 +97,16 @@ impl ExpectedAccess {
         path: CodePath,
         address: u32,
     ) -> ExpectedAccess {
+        ExpectedAccess { address: Some(address), ..ExpectedAccess::new(source, storage, operation, path) }
+    }
+
+    /// Adds the block, and whether a store in it writes the value that it reads.
+    #[must_use]
+    pub fn in_block(self, block: u32, is_observed: bool) -> ExpectedAccess {
+        ExpectedAccess { block, is_observed, ..self }
+    }
+
+    fn new(source: LineSource, storage: u32, operation: CodeOperation, path: CodePath) -> ExpectedAccess {
         ExpectedAccess {
             source,
             storage,
@@ -112,18 +114,11 @@ impl ExpectedAccess {
             operation,
             path,
             offset: None,
-            address: Some(address),
-            observation: Observation::Unknown,
+            address: None,
             block: 0,
+            is_observed: false,
             has_line: false,
         }
-    }
-
-    /// Adds the block, and the block of a store that writes the value that it reads.
-    #[must_use]
-    pub fn in_block(self, block: u32, observer: Option<u32>) -> ExpectedAccess {
-        let observation = observer.map_or(Observation::Unknown, Observation::IfExecuted);
-        ExpectedAccess { block, observation, ..self }
     }
 }
 
@@ -189,7 +184,7 @@ fn align_accesses(
             _ => None,
         })
         .collect();
-    let merged = find_merged_loads(&expected, &certain);
+    let merged = find_merged_loads(&expected, &certain, is_module);
     Alignment { sources, certain_sources: certain, likely_sources: likely, merged, is_module, lines }
 }
 
@@ -197,7 +192,11 @@ fn align_accesses(
 ///
 /// The value is observed, and its address is known. The thread loads the location before, and does not write
 /// it between the two.
-fn find_merged_loads(expected: &[ExpectedAccess], certain: &[LineSource]) -> Vec<(LineSource, LineSource)> {
+fn find_merged_loads(
+    expected: &[ExpectedAccess],
+    certain: &[LineSource],
+    is_module: bool,
+) -> Vec<(LineSource, LineSource)> {
     let has_known_address = |one: &ExpectedAccess| one.offset.is_some() || one.resource.is_some();
     let same_place = |one: &ExpectedAccess, other: &ExpectedAccess| {
         (one.path, one.offset, one.resource, one.storage, one.address)
@@ -213,15 +212,11 @@ fn find_merged_loads(expected: &[ExpectedAccess], certain: &[LineSource]) -> Vec
         let is_other_address = |other: &ExpectedAccess| {
             (other.path, other.resource) == (one.path, one.resource) && other.address != one.address
         };
-        // A line of the block shows that the compiler did not remove the block.
-        let is_observed = match one.observation {
-            Observation::Unknown => false,
-            Observation::Certain => true,
-            Observation::IfExecuted(block) => {
-                expected.iter().any(|other| other.block == block && certain.contains(&other.source))
-            }
-        };
-        if !is_observed || expected.iter().any(is_other_address) {
+        // A certain line shows that the compiler did not remove the block.
+        let is_in_block =
+            |other: &ExpectedAccess| other.block == one.block && certain.contains(&other.source);
+        let is_executed = !is_module || expected.iter().any(is_in_block);
+        if !one.is_observed || !is_executed || expected.iter().any(is_other_address) {
             continue;
         }
         // Those of one thread follow each other.
@@ -387,39 +382,21 @@ fn list_expected_accesses(test: &Test, form_kernel: &FormKernel) -> Vec<Expected
                 AccessKind::Await { .. } => continue,
             };
             let path = access_path(test, location, class);
+            let (source, storage) = (LineSource::Instruction(*thread, index), storage_number(test, location));
             all.push(ExpectedAccess {
-                source: LineSource::Instruction(*thread, index),
-                storage: storage_number(test, location),
-                resource: None,
-                operation,
-                path,
                 offset: (path == CodePath::Buffer)
                     .then(|| location_address(test, form_kernel, location) + u64::from(offset)),
-                address: None,
-                observation: match is_observed(test, *thread, index) {
-                    true => Observation::Certain,
-                    false => Observation::Unknown,
-                },
-                block: 0,
-                has_line: false,
+                is_observed: is_observed(test, *thread, index),
+                ..ExpectedAccess::new(source, storage, operation, path)
             });
         }
         for (number, slot) in (0..).zip(&form_kernel.kernel.results) {
             if slot_thread(slot, form_kernel) == Some(*thread) {
-                let slot = form_kernel.kernel.first_slot + number;
+                let (slot, lanes) = (form_kernel.kernel.first_slot + number, form_kernel.kernel.lanes);
+                let (source, storage) = (LineSource::Result(*thread), u32::MAX);
                 all.push(ExpectedAccess {
-                    source: LineSource::Result(*thread),
-                    storage: u32::MAX,
-                    resource: None,
-                    operation: CodeOperation::Store,
-                    path: CodePath::Buffer,
-                    offset: Some(
-                        4 * u64::from(form_kernel.parameters.result_word(form_kernel.kernel.lanes, slot, 0)),
-                    ),
-                    address: None,
-                    observation: Observation::Unknown,
-                    block: 0,
-                    has_line: false,
+                    offset: Some(4 * u64::from(form_kernel.parameters.result_word(lanes, slot, 0))),
+                    ..ExpectedAccess::new(source, storage, CodeOperation::Store, CodePath::Buffer)
                 });
             }
         }

@@ -76,22 +76,20 @@ impl Disassembly {
     /// Then what is missing from the lines is missing from each of these paths. It requires that only jumps
     /// within the lines lead to a label of theirs, and that the targets of all jumps are known.
     pub fn is_entered_at_start(&self, lines: Range<usize>) -> bool {
-        let Some(region) = self.lines.get(lines.clone()) else { return false };
+        let find = |kind: LineKind| self.lines.iter().enumerate().filter(move |(_, line)| line.kind == kind);
         let label_of = |line: &'_ CodeLine| line.text.strip_suffix(':').map(str::to_owned);
-        let labels: Vec<Option<String>> =
-            region.iter().filter(|line| line.kind == LineKind::Label).map(label_of).collect();
-        let jumps = || self.lines.iter().enumerate().filter(|(_, line)| line.kind == LineKind::Jump);
-        let target_of = |line: &CodeLine| line.text.rsplit([' ', '#']).next().map(str::to_owned);
-        let has_target = |line: &CodeLine| {
-            let is_target =
-                |other: &CodeLine| other.kind == LineKind::Label && label_of(other) == target_of(line);
-            self.lines.iter().any(is_target)
-        };
-        let is_plain = labels.is_empty() && region.iter().all(|line| line.kind != LineKind::Jump);
+        let target_of = |line: &'_ CodeLine| line.text.rsplit([' ', '#']).next().map(str::to_owned);
+        let inside: Vec<Option<String>> = find(LineKind::Label)
+            .filter(|(at, _)| lines.contains(at))
+            .map(|(_, line)| label_of(line))
+            .collect();
+        let is_plain = inside.is_empty() && !find(LineKind::Jump).any(|(at, _)| lines.contains(&at));
+        let mut jumps = find(LineKind::Jump).map(|(at, line)| (at, target_of(line)));
         is_plain
-            || labels.iter().all(Option::is_some)
-                && jumps().all(|(at, line)| {
-                    has_target(line) && (lines.contains(&at) || !labels.contains(&target_of(line)))
+            || inside.iter().all(Option::is_some)
+                && jumps.all(|(at, target)| {
+                    find(LineKind::Label).any(|(_, line)| label_of(line) == target)
+                        && (lines.contains(&at) || !inside.contains(&target))
                 })
     }
 

@@ -143,24 +143,38 @@ fn memory_instructions_of_every_vendor() {
     insta::assert_snapshot!(text);
 }
 
-/// A shader that stores to workgroup memory, waits at one or two control barriers, and loads it.
-fn barrier_steps(barriers: usize) -> (Vec<MemoryStep>, Vec<ExpectedAccess>) {
-    let source = |index| LineSource::Instruction(ThreadId(0), index);
-    let access = |is_write: bool| StepKind::Access {
-        class: StorageClass::Workgroup,
-        strength: Access::Coherent { scope: Scope::Workgroup },
-        is_read: !is_write,
-        is_write,
-    };
-    let classes = StorageClassSet::EMPTY.with(StorageClass::Workgroup);
-    let semantics = Semantics { order: Order::AcquireRelease, classes, ..Semantics::default() };
-    let barrier = StepKind::Barrier { scope: Scope::Workgroup, semantics: Some(semantics) };
-    let kinds = [vec![access(true)], vec![barrier; barriers], vec![access(false)]].concat();
-    let steps = kinds.into_iter().enumerate();
-    let steps = steps.map(|(index, kind)| MemoryStep { source: source(index), kind }).collect();
-    let expected =
-        |index, operation| ExpectedAccess::of_module(source(index), 0, operation, CodePath::Workgroup, 0);
-    (steps, vec![expected(0, CodeOperation::Store), expected(barriers + 1, CodeOperation::Load)])
+fn source(index: usize) -> LineSource {
+    LineSource::Instruction(ThreadId(0), index)
+}
+
+fn semantics(order: Order) -> Semantics {
+    let classes = [StorageClass::Buffer, StorageClass::Image, StorageClass::Workgroup].into_iter();
+    Semantics {
+        order,
+        classes: classes.fold(StorageClassSet::EMPTY, StorageClassSet::with),
+        ..Semantics::default()
+    }
+}
+
+fn atomic_load(class: StorageClass, scope: Scope, order: Order) -> StepKind {
+    let strength = Access::Atomic { scope, semantics: semantics(order) };
+    StepKind::Access { class, strength, is_read: true, is_write: false }
+}
+
+/// Returns the checks of a module's orders on an AMD chip, in a workgroup of `invocations` in subgroups of 32.
+fn check_module(
+    kinds: &[StepKind],
+    accesses: &[ExpectedAccess],
+    invocations: u32,
+    text: &str,
+) -> Vec<CodegenOrdered> {
+    let steps = kinds.iter().enumerate();
+    let steps: Vec<_> =
+        steps.map(|(index, kind)| MemoryStep { source: source(index), kind: *kind }).collect();
+    let machine = Disassembly::parse(text, &vendor::radv().dialect).unwrap();
+    let alignment = align_module(accesses.to_vec(), &machine);
+    let orders = orders_of_steps(&steps).into_iter().map(|order| order.in_workgroup(invocations, 32));
+    orders.map(|order| check_order(&order, &machine, &alignment, "gfx1100")).collect()
 }
 
 /// Control barriers of modules: the wait before them, and accesses that cross them.
@@ -171,32 +185,34 @@ fn accesses_stay_on_their_side_of_a_control_barrier() {
     const LOAD: &str = "ds_read_b32 v2, v0\n";
     const WAIT: &str = "s_waitcnt lgkmcnt(0)\n";
     const BARRIER: &str = "s_barrier\n";
-    let cases: [(&[&str], [CodegenOrderVerdict; 2]); 8] = [
-        (&[STORE, WAIT, BARRIER, LOAD], [Kept, Kept]),
-        (&[STORE, BARRIER, LOAD], [Unknown, Kept]),
-        (&[STORE, "s_waitcnt lgkmcnt(1)\n", BARRIER, LOAD], [Unknown, Kept]),
-        (&[WAIT, BARRIER, STORE, LOAD], [Lost, Kept]),
-        (&[STORE, WAIT, LOAD, BARRIER], [Kept, Lost]),
+    let cases: [(usize, &[&str], &[CodegenOrderVerdict]); 9] = [
+        (1, &[STORE, WAIT, BARRIER, LOAD], &[Kept, Kept]),
+        (1, &[STORE, BARRIER, LOAD], &[Unknown, Kept]),
+        (1, &[STORE, "s_waitcnt lgkmcnt(1)\n", BARRIER, LOAD], &[Unknown, Kept]),
+        (1, &[WAIT, BARRIER, STORE, LOAD], &[Lost, Kept]),
+        (1, &[STORE, WAIT, LOAD, BARRIER], &[Kept, Lost]),
         // Unrolled.
-        (&[STORE, STORE, WAIT, BARRIER, LOAD, LOAD], [Kept, Kept]),
-        (&[STORE, WAIT, LOAD], [NotCovered, NotCovered]),
-        (&[STORE, WAIT, BARRIER, BARRIER, LOAD], [NotCovered, NotCovered]),
+        (1, &[STORE, STORE, WAIT, BARRIER, LOAD, LOAD], &[Kept, Kept]),
+        (1, &[STORE, WAIT, LOAD], &[NotCovered, NotCovered]),
+        (1, &[STORE, WAIT, BARRIER, BARRIER, LOAD], &[NotCovered, NotCovered]),
+        (2, &[STORE, WAIT, BARRIER, BARRIER, LOAD], &[Kept; 4]),
     ];
-    let (steps, expected) = barrier_steps(1);
-    let required = orders_of_steps(&steps);
-    assert_eq!(required.len(), 2);
-    let (steps, _) = barrier_steps(2);
-    let two = orders_of_steps(&steps);
-    let text = [STORE, WAIT, BARRIER, BARRIER, LOAD].concat();
-    let machine = Disassembly::parse(&text, &vendor::radv().dialect).unwrap();
-    let alignment = align_module(barrier_steps(2).1, &machine);
-    assert_eq!(two.len(), 4);
-    assert!(two.iter().all(|one| check_order(one, &machine, &alignment, "gfx900").verdict == Kept));
-    for (lines, verdicts) in cases {
-        let machine = Disassembly::parse(&lines.concat(), &vendor::radv().dialect).unwrap();
-        let alignment = align_module(expected.clone(), &machine);
-        let found = required.iter().map(|one| check_order(one, &machine, &alignment, "gfx900").verdict);
-        assert_eq!(found.collect::<Vec<_>>(), verdicts, "{lines:?}");
+    let access = |is_write: bool| StepKind::Access {
+        class: StorageClass::Workgroup,
+        strength: Access::Coherent { scope: Scope::Workgroup },
+        is_read: !is_write,
+        is_write,
+    };
+    let semantics = Some(semantics(Order::AcquireRelease));
+    let barrier = StepKind::Barrier { scope: Scope::Workgroup, semantics };
+    for (barriers, lines, verdicts) in cases {
+        let kinds = [vec![access(true)], vec![barrier; barriers], vec![access(false)]].concat();
+        let accesses =
+            [(0, CodeOperation::Store), (barriers + 1, CodeOperation::Load)].map(|(index, operation)| {
+                ExpectedAccess::of_module(source(index), 0, operation, CodePath::Workgroup, 0)
+            });
+        let found = check_module(&kinds, &accesses, 64, &lines.concat());
+        assert_eq!(found.iter().map(|one| one.verdict).collect::<Vec<_>>(), verdicts, "{lines:?}");
     }
 }
 
@@ -206,81 +222,56 @@ fn accesses_stay_on_their_side_of_a_control_barrier() {
 #[test]
 fn a_merged_load_of_a_module_is_lost() {
     use CodegenOrderVerdict::{Kept, Lost, Unknown};
-    let source = |index| LineSource::Instruction(ThreadId(0), index);
-    let load = |scope, order| StepKind::Access {
-        class: StorageClass::Buffer,
-        strength: atomic_access(scope, order),
-        is_read: true,
-        is_write: false,
-    };
-    let verdict_of = |scope: Scope, invocations: u32, observer: Option<u32>, [before, after]: [&str; 2]| {
-        let kinds = [load(scope, Order::Relaxed), load(scope, Order::Acquire), load(scope, Order::Relaxed)];
-        let steps: Vec<MemoryStep> =
-            (0..).zip(kinds).map(|(index, kind)| MemoryStep { source: source(index), kind }).collect();
-        let expected = [0, 1, 0].into_iter().enumerate().map(|(index, storage)| {
+    const LINE: &str = "buffer_load_b32 v0, off, s[4:7], 0 glc\n";
+    let (device, workgroup) = (Scope::Device, Scope::Workgroup);
+    let cases = [
+        (device, 1, (1, true), [LINE, ""], Lost),
+        (device, 1, (1, true), [LINE, LINE], Kept),
+        // The value may be unneeded, as may be its whole block, or the value of the first load.
+        (device, 1, (1, false), [LINE, ""], Unknown),
+        (device, 1, (2, true), [LINE, ""], Unknown),
+        (device, 1, (1, true), ["", LINE], Unknown),
+        (workgroup, 1, (1, true), [LINE, ""], Kept),
+        (workgroup, 32, (1, true), [LINE, ""], Unknown),
+        (workgroup, 64, (1, true), [LINE, ""], Lost),
+        (Scope::Subgroup, 64, (1, true), [LINE, ""], Unknown),
+    ];
+    for (scope, invocations, (block, is_observed), [before, after], verdict) in cases {
+        let kinds = [Order::Relaxed, Order::Acquire, Order::Relaxed]
+            .map(|order| atomic_load(StorageClass::Buffer, scope, order));
+        let accesses = [(0, 0), (1, 1), (2, 0)].map(|(index, storage)| {
             let (load, path) = (CodeOperation::Load, CodePath::Buffer);
-            ExpectedAccess::of_module(source(index), storage, load, path, storage).in_block(1, observer)
+            ExpectedAccess::of_module(source(index), storage, load, path, storage)
+                .in_block(if index == 2 { block } else { 1 }, is_observed)
         });
-        let [required] = orders_of_steps(&steps).try_into().unwrap();
         let text = format!(
             "s_load_b256 s[4:11], s[2:3], null\n{before}buffer_load_b32 v1, off, s[8:11], 0 glc\n\
              s_waitcnt vmcnt(0)\n{after}"
         );
-        let machine = Disassembly::parse(&text, &vendor::radv().dialect).unwrap();
-        let alignment = align_module(expected.collect(), &machine);
-        let found = check_order(&required.in_workgroup(invocations, 32), &machine, &alignment, "gfx1100");
-        (found.verdict, found.is_merged)
-    };
-    const LINE: &str = "buffer_load_b32 v0, off, s[4:7], 0 glc\n";
-    let merged = [LINE, ""];
-    assert_eq!(verdict_of(Scope::Device, 1, Some(1), merged), (Lost, true));
-    assert_eq!(verdict_of(Scope::Device, 1, Some(1), [LINE, LINE]), (Kept, false));
-    // The value may be unneeded, as may be the whole block of the store, or the value of the first load.
-    assert_eq!(verdict_of(Scope::Device, 1, None, merged), (Unknown, false));
-    assert_eq!(verdict_of(Scope::Device, 1, Some(2), merged), (Unknown, false));
-    assert_eq!(verdict_of(Scope::Device, 1, Some(1), ["", LINE]), (Unknown, false));
-    assert_eq!(verdict_of(Scope::Workgroup, 1, Some(1), merged), (Kept, false));
-    assert_eq!(verdict_of(Scope::Workgroup, 32, Some(1), merged), (Unknown, false));
-    assert_eq!(verdict_of(Scope::Workgroup, 64, Some(1), merged), (Lost, true));
-    assert_eq!(verdict_of(Scope::Subgroup, 64, Some(1), merged), (Unknown, false));
-}
-
-fn atomic_access(scope: Scope, order: Order) -> Access {
-    let classes = [StorageClass::Buffer, StorageClass::Image].into_iter();
-    let classes = classes.fold(StorageClassSet::EMPTY, StorageClassSet::with);
-    Access::Atomic { scope, semantics: Semantics { order, classes, ..Semantics::default() } }
+        let [found] = check_module(&kinds, &accesses, invocations, &text).try_into().unwrap();
+        assert_eq!((found.verdict, found.is_merged), (verdict, verdict == Lost), "{scope:?} {text}");
+    }
 }
 
 /// The code of a flag and an image, of which the image load does not bypass the caches although other loads do (F8).
 #[test]
 fn the_bits_of_other_loads_do_not_count() {
     use CodegenOrderVerdict::{Unknown, Weakened};
-    let source = |index| LineSource::Instruction(ThreadId(0), index);
-    let read = |class, order| StepKind::Access {
-        class,
-        strength: atomic_access(Scope::Device, order),
-        is_read: true,
-        is_write: false,
-    };
-    let kinds = [read(StorageClass::Buffer, Order::Acquire), read(StorageClass::Image, Order::Relaxed)];
-    let steps: Vec<MemoryStep> =
-        (0..).zip(kinds).map(|(index, kind)| MemoryStep { source: source(index), kind }).collect();
-    let [required] = orders_of_steps(&steps).try_into().unwrap();
-    let verdict_of = |tail: &str| {
+    let kinds = [(StorageClass::Buffer, Order::Acquire), (StorageClass::Image, Order::Relaxed)]
+        .map(|(class, order)| atomic_load(class, Scope::Device, order));
+    let accesses = [(0, CodePath::Image, 1), (1, CodePath::Buffer, 0)].map(|(storage, path, index)| {
+        ExpectedAccess::of_module(source(index), storage, CodeOperation::Load, path, storage)
+    });
+    // In the second case, the block may be entered without the flag.
+    for (tail, verdict) in [("", Weakened), ("s_branch BB20\n", Unknown)] {
         let text = format!(
             "BB19:\ns_load_b128 s[8:11], s[0:1], 0x20\nbuffer_load_b32 v0, off, s[8:11], s2 glc\n\
              s_waitcnt vmcnt(0)\ns_cbranch_scc0 BB21\nBB20:\ns_load_b256 s[12:19], s[0:1], null\n\
              image_load v2, v[2:3], s[12:19] dmask:0x1 dim:SQ_RSRC_IMG_2D unorm\nBB21:\n{tail}s_endpgm\n"
         );
-        let machine = Disassembly::parse(&text, &vendor::radv().dialect).unwrap();
-        let expected = [(0, CodePath::Image, 1), (1, CodePath::Buffer, 0)].map(|(storage, path, index)| {
-            ExpectedAccess::of_module(source(index), storage, CodeOperation::Load, path, storage)
-        });
-        check_order(&required, &machine, &align_module(expected.to_vec(), &machine), "gfx1100").verdict
-    };
-    assert_eq!(verdict_of(""), Weakened);
-    // The block may be entered without the flag.
-    assert_eq!(verdict_of("s_branch BB20\n"), Unknown);
+        let [found] = check_module(&kinds, &accesses, 64, &text).try_into().unwrap();
+        assert_eq!(found.verdict, verdict, "{tail}");
+    }
 }
 
 /// The lines of a kernel with workgroup memory, two buffers and an image belong to accesses of the same resource.
@@ -305,8 +296,7 @@ fn lines_of_a_module_have_the_resource_of_their_access() {
         let (vendor, _) = vendor::parse_selector(&name.replace('-', ":")).unwrap();
         let machine = Disassembly::parse(&fs::read_to_string(&path).unwrap(), &vendor.dialect).unwrap();
         let expected = ACCESSES.iter().enumerate().map(|(index, (storage, operation, path, _))| {
-            let source = LineSource::Instruction(ThreadId(0), index);
-            ExpectedAccess::of_module(source, *storage, *operation, *path, index as u32)
+            ExpectedAccess::of_module(source(index), *storage, *operation, *path, index as u32)
         });
         let alignment = align_module(expected.collect(), &machine);
         writeln!(shown, "{name}").unwrap();

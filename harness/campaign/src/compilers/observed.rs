@@ -1,54 +1,39 @@
 //! The loads of a shader whose values are certainly needed.
 //!
 //! A compiler may drop a load whose value decides nothing, so only a needed one that has no line shows a merge. The
-//! value is followed to a store through operations that preserve it, and at most one that is merely not constant.
-//! What is not proven to be needed counts as unneeded: then the check has no answer.
+//! value is followed to a store in its block, through operations that preserve it and at most one that is merely not
+//! constant. What is not proven to be needed counts as unneeded: then the check has no answer.
 
 use std::collections::HashSet;
 
 use rspirv::spirv::{Op, StorageClass as Class};
-use spirv_reader::{SpirvConstant, SpirvFunction, SpirvModule};
+use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule};
 
-/// A load and the instructions that execute after it, unless its invocation ends.
+/// A load of a function.
 struct ValueFlow<'a> {
     module: &'a SpirvModule,
     function: &'a SpirvFunction,
-    value: u32,
-    /// The block of the load, and those that follow it: after a selection, the one that merges its arms.
-    blocks: Vec<u32>,
-    /// The ids that depend on the load.
+    load: u32,
+    /// The ids that depend on it.
     dependent: HashSet<u32>,
 }
 
-/// Returns the block of a store that writes the value of a load, if one is certain to.
-pub(super) fn observing_block(module: &SpirvModule, function: &SpirvFunction, load: usize) -> Option<u32> {
-    let value = function.code.get(load).map(|load| load.result).filter(|value| *value != 0)?;
-    let blocks = following_blocks(module, function, load);
-    let dependent = dependent_ids(module, function, value)?;
-    ValueFlow { module, function, value, blocks, dependent }.find_store(value, load, false)
+/// Returns true if a store in the block of a load certainly writes its value.
+pub(super) fn is_needed(module: &SpirvModule, function: &SpirvFunction, at: usize) -> bool {
+    let load = function.code.get(at).map_or(0, |load| load.result);
+    let flow = dependent_ids(module, function, load).map(|dependent| ValueFlow {
+        module,
+        function,
+        load,
+        dependent,
+    });
+    load != 0 && flow.is_some_and(|flow| flow.reaches_store(load, at, false))
 }
 
 /// Returns the block of an instruction.
 pub(super) fn block_of(function: &SpirvFunction, at: usize) -> u32 {
     let before = function.code.get(..=at).unwrap_or_default();
     before.iter().rev().find(|one| one.op == Op::Label).map_or(0, |label| label.result)
-}
-
-fn following_blocks(module: &SpirvModule, function: &SpirvFunction, at: usize) -> Vec<u32> {
-    let (mut blocks, mut start) = (vec![block_of(function, at)], at);
-    loop {
-        let mut rest = function.code.iter().skip(start + 1).take_while(|one| one.op != Op::Label);
-        let end = rest.find(|one| matches!(one.op, Op::SelectionMerge | Op::Branch | Op::LoopMerge));
-        let next = end.filter(|end| end.op != Op::LoopMerge).and_then(|end| module.operands_of(end).first());
-        let Some((block, at)) = next.and_then(|block| Some((block, function.labels.get(block)?))) else {
-            return blocks;
-        };
-        if blocks.contains(block) {
-            return blocks;
-        }
-        blocks.push(*block);
-        start = *at;
-    }
 }
 
 /// Returns the ids of a function that depend on a value, unless it is given to another function.
@@ -86,45 +71,45 @@ fn resolve_pointer(module: &SpirvModule, function: &SpirvFunction, id: u32) -> V
 }
 
 impl ValueFlow<'_> {
-    /// Returns the block of a store of a value in the instructions after `start`. `is_lossy` is true if several
-    /// values of the load may be the same value.
-    fn find_store(&self, value: u32, start: usize, is_lossy: bool) -> Option<u32> {
+    /// Returns true if a store after `start` writes a value, or the variable that holds it. `is_lossy` is true if
+    /// several values of the load may be the same value.
+    fn reaches_store(&self, value: u32, start: usize, is_lossy: bool) -> bool {
+        let is_variable = self.is_local(value);
+        // A variable holds the value until it is used otherwise.
+        let holds = |one: &SpirvInstruction| {
+            let is_written = one.op != Op::Load && self.module.operands_of(one).contains(&value);
+            one.op != Op::Label && !(is_variable && (is_written || one.op == Op::FunctionCall))
+        };
         let later = self.function.code.iter().enumerate().skip(start + 1);
-        let mut later = later.filter(|(at, _)| self.blocks.contains(&block_of(self.function, *at)));
-        later.find_map(|(at, instruction)| {
-            let operands = self.module.operands_of(instruction);
+        later.take_while(|(_, one)| holds(one)).any(|(at, instruction)| {
             let depends = |id: &u32| self.dependent.contains(id);
-            let is_constant = |id: &u32| self.constant(*id).is_some_and(|number| number != 0);
-            match (instruction.op, operands) {
+            let is_nonzero = |id: &u32| self.constant(*id).is_some_and(|number| number != 0);
+            let follow = |is_lossy| self.reaches_store(instruction.result, at, is_lossy);
+            match (instruction.op, self.module.operands_of(instruction)) {
                 (Op::Store, [variable, stored, ..]) if *stored == value && self.is_local(*variable) => {
-                    self.find_store(*variable, at, is_lossy)
+                    self.reaches_store(*variable, at, is_lossy)
                 }
                 (Op::Store, [pointer, stored, ..])
                 | (Op::AtomicStore, [pointer, _, _, stored])
                 | (Op::ImageWrite, [pointer, _, stored, ..]) => {
-                    let is_last = *stored == value && self.is_only_write(*pointer, at);
-                    is_last.then(|| block_of(self.function, at))
+                    *stored == value && self.is_only_write(*pointer, instruction)
                 }
-                (Op::Load | Op::CopyObject | Op::Bitcast | Op::Not | Op::SNegate, [operand, ..])
                 // Images of one component store the first one.
-                | (Op::CompositeConstruct, [operand, ..]) if *operand == value => {
-                    self.find_store(instruction.result, at, is_lossy)
+                (
+                    Op::Load | Op::CopyObject | Op::Bitcast | Op::Not | Op::SNegate | Op::CompositeConstruct,
+                    [operand, ..],
+                ) => *operand == value && follow(is_lossy),
+                (Op::IAdd | Op::ISub | Op::BitwiseXor, [one, two]) => {
+                    [one, two].contains(&&value) && depends(one) != depends(two) && follow(is_lossy)
                 }
-                (Op::IAdd | Op::ISub | Op::BitwiseXor, [one, two])
-                    if [one, two].contains(&&value) && depends(one) != depends(two) =>
-                {
-                    self.find_store(instruction.result, at, is_lossy)
+                (Op::IMul, [one, two]) => {
+                    let is_factor = [one, two].contains(&&value) && (is_nonzero(one) || is_nonzero(two));
+                    is_factor && !is_lossy && follow(true)
                 }
-                (Op::IMul, [one, two])
-                    if !is_lossy && [one, two].contains(&&value) && (is_constant(one) || is_constant(two)) =>
-                {
-                    self.find_store(instruction.result, at, true)
+                (Op::CompositeExtract, [vector, _]) => {
+                    *vector == value && value == self.load && follow(is_lossy)
                 }
-                // A component of the loaded vector itself.
-                (Op::CompositeExtract, [vector, _]) if *vector == self.value && value == self.value => {
-                    self.find_store(instruction.result, at, is_lossy)
-                }
-                _ => None,
+                _ => false,
             }
         })
     }
@@ -136,19 +121,16 @@ impl ValueFlow<'_> {
         }
     }
 
-    /// Returns true for a variable of one invocation that is stored once and otherwise only loaded.
-    fn is_local(&self, variable: u32) -> bool {
-        let code = || self.module.functions.values().flat_map(|function| &function.code);
-        let uses = code().filter(|one| self.module.operands_of(one).contains(&variable));
-        let is_declared_here = code().any(|one| one.op == Op::Variable && one.result == variable)
-            || self.module.variables.get(&variable).is_some_and(|global| global.class == Class::Private);
-        is_declared_here && uses.filter(|one| one.op != Op::Load).count() == 1
+    /// Returns true for a variable of one invocation.
+    fn is_local(&self, id: u32) -> bool {
+        self.module.variables.get(&id).is_some_and(|global| global.class == Class::Private)
+            || self.function.code.iter().any(|one| one.op == Op::Variable && one.result == id)
     }
 
     /// Returns true if no other instruction of the module may write to the place of a store.
-    fn is_only_write(&self, pointer: u32, store: usize) -> bool {
-        let place = resolve_pointer(self.module, self.function, pointer);
+    fn is_only_write(&self, pointer: u32, store: &SpirvInstruction) -> bool {
         let variables = &self.module.variables;
+        let place = resolve_pointer(self.module, self.function, pointer);
         let is_elsewhere = |other: &[u32]| {
             let mut indices = place.iter().zip(other).skip(1);
             other[0] != place[0] && variables.contains_key(&other[0])
@@ -157,21 +139,18 @@ impl ValueFlow<'_> {
                     matches!(numbers, (Some(one), Some(two)) if one != two)
                 })
         };
-        let functions = self.module.functions.values();
-        let mut others = functions.flat_map(|function| function.code.iter().map(move |one| (function, one)));
+        let may_overwrite = |function: &SpirvFunction, one: &SpirvInstruction| {
+            let is_write = matches!(one.op, Op::Store | Op::AtomicStore | Op::ImageWrite | Op::CopyMemory);
+            is_write && one.place != store.place && {
+                let target = resolve_pointer(self.module, function, self.module.operands_of(one)[0]);
+                let is_local =
+                    function.code.iter().any(|one| one.op == Op::Variable && one.result == target[0]);
+                !is_local && !is_elsewhere(&target)
+            }
+        };
+        let mut functions = self.module.functions.values();
         variables.contains_key(&place[0])
-            && others.all(|(function, one)| {
-                let is_write =
-                    matches!(one.op, Op::Store | Op::AtomicStore | Op::ImageWrite | Op::CopyMemory);
-                let operands = self.module.operands_of(one);
-                !is_write
-                    || self.function.code.get(store).is_some_and(|store| store.place == one.place)
-                    || operands.first().is_some_and(|target| {
-                        let is_local =
-                            function.code.iter().any(|one| one.op == Op::Variable && one.result == *target);
-                        is_local || is_elsewhere(&resolve_pointer(self.module, function, *target))
-                    })
-            })
+            && !functions.any(|function| function.code.iter().any(|one| may_overwrite(function, one)))
     }
 }
 
@@ -190,8 +169,7 @@ mod tests {
             };
             let load = function.code.iter().position(is_load).unwrap();
             let name = &module.names[id];
-            let is_needed = observing_block(&module, function, load).is_some();
-            assert_eq!(is_needed, name.starts_with("needed"), "{name}");
+            assert_eq!(is_needed(&module, function, load), name.starts_with("needed"), "{name}");
         }
         assert_eq!(module.functions.len(), 11);
     }

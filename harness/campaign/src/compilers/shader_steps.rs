@@ -18,7 +18,7 @@ use spirv_reader::{
     SpirvOperation, SpirvType,
 };
 
-use super::observed::{block_of, observing_block};
+use super::observed::{block_of, is_needed};
 
 /// Upper bound on nested calls; SPIR-V has no recursion.
 const MAX_CALL_DEPTH: usize = 64;
@@ -272,8 +272,8 @@ impl StepCollector<'_> {
         let next = self.addresses.len() as u32;
         let address = *self.addresses.entry(place).or_insert(next);
         let access = ExpectedAccess::of_module(source, word, operation, path, address);
-        let observer = observing_block(module, body, at).filter(|_| operation == CodeOperation::Load);
-        self.found.accesses.push(access.in_block(block_of(body, at), observer));
+        let is_observed = operation == CodeOperation::Load && is_needed(module, body, at);
+        self.found.accesses.push(access.in_block(block_of(body, at), is_observed));
         let (is_read, is_write) = (!is_store, operation != CodeOperation::Load);
         self.add_step(instruction, &words, StepKind::Access { class, strength, is_read, is_write })
     }
