@@ -180,10 +180,6 @@ pub struct MemoryInstruction {
 }
 
 impl MemoryInstruction {
-    fn with_defaults(path: MemoryPath, action: AccessAction, bytes: u8) -> MemoryInstruction {
-        MemoryInstruction { path, action, bytes, pair_stride: None, low_half: false, high_half: false }
-    }
-
     /// Returns true unless it is a plain scalar load.
     pub fn is_data(&self) -> bool {
         !matches!(self.path, MemoryPath::Scalar)
@@ -248,9 +244,9 @@ pub enum AtomicOpcode {
     MaxUnsigned,
     #[serde(rename = "add_f32")]
     FloatAdd,
-    #[serde(rename = "fmin", alias = "min_f32", alias = "min_num_f32")]
+    #[serde(rename = "fmin")]
     FloatMin,
-    #[serde(rename = "fmax", alias = "max_f32", alias = "max_num_f32")]
+    #[serde(rename = "fmax")]
     FloatMax,
 }
 
@@ -263,11 +259,7 @@ impl Opcode {
             Some(name) => TABLE.get(format!("v_{name}").as_str()),
             None => TABLE.get(name),
         };
-        of_table
-            .cloned()
-            .or_else(|| comparison(name))
-            .or_else(|| memory_instruction(name).map(Opcode::Memory))
-            .unwrap_or(Opcode::Unknown)
+        of_table.cloned().or_else(|| comparison(name)).unwrap_or(Opcode::Unknown)
     }
 }
 
@@ -302,134 +294,4 @@ fn comparison(name: &str) -> Option<Opcode> {
         }
         _ => return None,
     })
-}
-
-fn memory_instruction(name: &str) -> Option<MemoryInstruction> {
-    let build = MemoryInstruction::with_defaults;
-    let plain = |path, action, bytes| Some(build(path, action, bytes));
-    if let Some(rest) = name.strip_prefix("ds_") {
-        return lds_atomic(rest);
-    }
-    for (prefix, path) in [("s_buffer_load_", MemoryPath::ScalarBuffer), ("s_load_", MemoryPath::Scalar)] {
-        if let Some(size) = name.strip_prefix(prefix) {
-            return plain(path, AccessAction::Load { signed: false }, size_in_bytes(size)?);
-        }
-    }
-    let (path, rest) = [
-        ("buffer_", MemoryPath::Buffer),
-        ("global_", MemoryPath::Global),
-        ("flat_", MemoryPath::Flat),
-        ("image_", MemoryPath::Image),
-    ]
-    .into_iter()
-    .find_map(|(prefix, path)| name.strip_prefix(prefix).map(|rest| (path, rest)))?;
-    if let Some(operation) = rest.strip_prefix("atomic_") {
-        let (operation, bytes) = atomic_operation(operation)?;
-        return plain(path, AccessAction::Atomic(operation), bytes);
-    }
-    if path == MemoryPath::Image {
-        return match rest {
-            "load" => plain(path, AccessAction::Load { signed: false }, 4),
-            "store" => plain(path, AccessAction::Store, 4),
-            _ => None,
-        };
-    }
-    let (action, size) = match (rest.strip_prefix("load_"), rest.strip_prefix("store_")) {
-        (Some(size), _) => (AccessAction::Load { signed: false }, size),
-        (_, Some(size)) => (AccessAction::Store, size),
-        _ => return None,
-    };
-    let load = matches!(action, AccessAction::Load { .. });
-    match size {
-        "format_x" if path == MemoryPath::Buffer => plain(MemoryPath::Texel, action, 4),
-        "format_d16_x" | "d16_format_x" if path == MemoryPath::Buffer && !load => {
-            Some(MemoryInstruction { low_half: true, ..build(MemoryPath::Texel, action, 4) })
-        }
-        "ubyte" | "u8" if load => plain(path, action, 1),
-        "sbyte" | "i8" if load => plain(path, AccessAction::Load { signed: true }, 1),
-        "ushort" | "u16" if load => plain(path, action, 2),
-        "sshort" | "i16" if load => plain(path, AccessAction::Load { signed: true }, 2),
-        "byte" | "b8" if !load => plain(path, action, 1),
-        "short" | "b16" if !load => plain(path, action, 2),
-        "byte_d16_hi" | "d16_hi_b8" if !load => {
-            Some(MemoryInstruction { high_half: true, ..build(path, action, 1) })
-        }
-        "short_d16_hi" | "d16_hi_b16" if !load => {
-            Some(MemoryInstruction { high_half: true, ..build(path, action, 2) })
-        }
-        _ => plain(path, action, size_in_bytes(size)?),
-    }
-}
-
-/// Returns the size in bytes of `dwordx2`, `b64` and similar.
-fn size_in_bytes(size: &str) -> Option<u8> {
-    Some(match size {
-        "dword" | "b32" => 4,
-        "dwordx2" | "b64" => 8,
-        "dwordx3" | "b96" => 12,
-        "dwordx4" | "b128" => 16,
-        "dwordx8" | "b256" => 32,
-        "dwordx16" | "b512" => 64,
-        _ => return None,
-    })
-}
-
-fn atomic_operation(name: &str) -> Option<(AtomicOpcode, u8)> {
-    use AtomicOpcode as A;
-    let (name, wide) = match name.strip_suffix("_x2") {
-        Some(name) => (name, true),
-        None => (name, false),
-    };
-    let mut bytes = if wide { 8 } else { 4 };
-    let mut stem = name;
-    for (suffix, size) in [
-        ("_u32", 4),
-        ("_i32", 4),
-        ("_b32", 4),
-        ("_u64", 8),
-        ("_i64", 8),
-        ("_b64", 8),
-        ("_uint", 4),
-        ("_int", 4),
-    ] {
-        if let Some(rest) = name.strip_suffix(suffix) {
-            (stem, bytes) = (rest, size);
-        }
-    }
-    let unsigned = name.ends_with("_u32") || name.ends_with("_u64") || name.ends_with("_uint");
-    let operation = match stem {
-        "min" if unsigned => A::MinUnsigned,
-        "max" if unsigned => A::MaxUnsigned,
-        "min" => A::MinSigned,
-        "max" => A::MaxSigned,
-        _ => variant(stem)?,
-    };
-    Some((operation, bytes))
-}
-
-fn lds_atomic(name: &str) -> Option<MemoryInstruction> {
-    use AtomicOpcode as A;
-    let (stem, ty) = name.rsplit_once('_')?;
-    let bytes = match ty {
-        "u32" | "i32" | "b32" => 4,
-        "u64" | "i64" | "b64" => 8,
-        _ => return None,
-    };
-    let (stem, is_returning) = match stem.split_once("_rtn") {
-        Some((stem, "")) => (stem, true),
-        _ => (stem, false),
-    };
-    let signed = ty.starts_with('i');
-    let operation = match stem {
-        "add" | "sub" | "and" | "or" | "xor" => variant(stem)?,
-        "min" if signed => A::MinSigned,
-        "max" if signed => A::MaxSigned,
-        "min" => A::MinUnsigned,
-        "max" => A::MaxUnsigned,
-        "wrxchg" | "storexchg" => A::Swap,
-        // Only the returning form has the operand order that this reader expects.
-        "cmpst" | "cmpstore" if is_returning => A::CompareSwap,
-        _ => return None,
-    };
-    Some(MemoryInstruction::with_defaults(MemoryPath::Lds, AccessAction::Atomic(operation), bytes))
 }
