@@ -167,7 +167,7 @@ fn compare_modules(
     Ok(lines)
 }
 
-/// Contents of buffers that nobody gives, by their words in `--buffer`, for pairs that are equal for the chosen ones.
+/// Contents of buffers that no option gives, by their words in `--buffer`, for pairs that are equal for the chosen ones.
 const OTHER_CONTENTS: [&str; 3] = ["random", "iota", "ones"];
 
 /// An entry point of two modules.
