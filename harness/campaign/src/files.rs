@@ -11,8 +11,8 @@ use spirv_reader::ShaderLanguage;
 
 /// The largest shader, and the largest file that a shader's debug information names, in bytes.
 pub const MAX_SHADER_BYTES: u64 = 64 << 20;
-/// The extensions of files that shaders include.
-const HEADER_EXTENSIONS: [&str; 5] = ["h", "hpp", "hlsli", "inc", "spvasm"];
+/// Further extensions of files that debug information names: headers, and the text of modules.
+const OTHER_SOURCE_EXTENSIONS: [&str; 5] = ["h", "hpp", "hlsli", "inc", "spvasm"];
 /// The largest file of settings in bytes.
 pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
@@ -60,7 +60,9 @@ pub fn read_named_source(name: &str, input: &str) -> Option<String> {
     // A dispatch of a script is below its file.
     if !input.starts_with(name) {
         let extension = name.extension()?.to_str()?;
-        if ShaderLanguage::from_extension(extension).is_none() && !HEADER_EXTENSIONS.contains(&extension) {
+        if ShaderLanguage::from_extension(extension).is_none()
+            && !OTHER_SOURCE_EXTENSIONS.contains(&extension)
+        {
             return None;
         }
         let name = name.canonicalize().ok()?;

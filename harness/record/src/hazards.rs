@@ -485,7 +485,8 @@ impl<'a, F: Fn(usize, &Command, &DispatchResource) -> ResourceBytes> HazardSearc
         self.next_prior += 1;
     }
 
-    /// Reports the earlier accesses that conflict with one without order, and removes those that it replaces. Returns true if all have order.
+    /// Reports the earlier accesses that conflict with one without order, and removes those that it replaces.
+    /// Returns true if all have order.
     fn compare(
         &mut self,
         later: &Access,

@@ -25,9 +25,9 @@ use crate::workers::WorkerTask;
 use plan::LitmusPlan;
 use planned::DeviceTest;
 
-/// The minimum time for the tests of a device, after long preparations, and its minimum share of the budget as a
-/// divisor.
+/// The minimum time for the tests of a device, after long preparations.
 const MIN_DEVICE_TIME: Duration = Duration::from_millis(500);
+/// The minimum share of the budget for the tests of a device, as a divisor.
 const MIN_DEVICE_SHARE_DIVISOR: u32 = 4;
 
 /// The time or the instances for the tests.

@@ -245,24 +245,35 @@ impl EntryPointPair<'_> {
         {
             return Ok(answer);
         }
-        // Equal contents for zeros prove little.
+        // Equal contents for zeros prove little, so others are tried.
         let is_free = |at: &(u32, u32)| !given.buffers.contains_key(at) && !before.module.is_handle_at(*at);
         let free_buffers: Vec<(u32, u32)> = before.module.descriptors().into_iter().filter(is_free).collect();
-        let words = OTHER_CONTENTS.into_iter().filter(|_| !free_buffers.is_empty());
-        for (word, chosen) in words.flat_map(|word| inputs.iter().map(move |chosen| (word, chosen))) {
-            let mut filled = chosen.clone();
-            for at in &free_buffers {
-                let bytes = filled.buffers.get(at).map_or(DEFAULT_BYTES, |known| known.len() as u64);
-                filled.buffers.extend(fill_bytes(word, bytes).map(|contents| (*at, contents)));
+        let mut equal_contents = Vec::new();
+        for word in OTHER_CONTENTS.into_iter().filter(|_| !free_buffers.is_empty()) {
+            let mut is_equal = true;
+            for chosen in &inputs {
+                let mut filled = chosen.clone();
+                for at in &free_buffers {
+                    let bytes = filled.buffers.get(at).map_or(DEFAULT_BYTES, |known| known.len() as u64);
+                    filled.buffers.extend(fill_bytes(word, bytes).map(|contents| (*at, contents)));
+                }
+                match compare(&filled) {
+                    Ok(mut found) if found.verdict == RefineVerdict::Breaks => {
+                        let _ = write!(found.reason, ", with `--buffer SET.BINDING={word}` for each buffer");
+                        return Ok(Some(found));
+                    }
+                    // Without an answer, or if BEFORE has no defined behaviour then, these contents say nothing.
+                    found => is_equal &= found.is_ok_and(|found| holds_for_contents(&found)),
+                }
             }
-            if let Ok(mut found) = compare(&filled)
-                && found.verdict == RefineVerdict::Breaks
-            {
-                let _ = write!(found.reason, ", with `--buffer SET.BINDING={word}` for each buffer");
-                return Ok(Some(found));
-            }
+            equal_contents.extend(is_equal.then(|| format!("`{word}`")));
         }
-        Ok(answer)
+        Ok(answer.map(|mut answer| {
+            if !equal_contents.is_empty() {
+                let _ = write!(answer.reason, "; also if each buffer holds {}", equal_contents.join(" or "));
+            }
+            answer
+        }))
     }
 }
 

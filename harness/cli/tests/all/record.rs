@@ -433,6 +433,9 @@ fn a_recording_has_every_format() {
             jsonschema::validate(&schema, line).unwrap();
         }
     }
+    // The module of a kind is linted once.
+    let linted = Ran::run(vk_litmus(["lint", "--format", "json"]).arg(&out));
+    assert_eq!((linted.code, linted.json_lines().len()), (0, 1), "{linted:?}");
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     let judged = |options: &[&str]| {
         let ran = Ran::run(vk_litmus(["race", "-q"]).arg(&out).args(options));
