@@ -69,12 +69,6 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 /// A line of an expectation file.
 #[derive(Clone, Debug)]
 pub struct ExpectationEntry {

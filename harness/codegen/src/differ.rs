@@ -3,20 +3,21 @@
 //! Both are compiled in the same way. If the code is the same, the removed synchronization had no effect.
 //! This is not a failure by itself: the hardware may order these accesses without it.
 
-use std::fmt;
+use litmus::closed_enum;
 
 use crate::disassembly::Disassembly;
 
-/// The difference between two machine codes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CodeDifference {
-    /// Only names of registers and labels differ.
-    Same,
-    /// Nothing related to memory differs: other registers, or other instruction positions between the same
-    /// accesses, waits and barriers.
-    Schedule,
-    /// Accesses, their bits, waits, barriers or their order differ.
-    Memory,
+closed_enum! {
+    /// The difference between two machine codes.
+    pub enum CodeDifference {
+        /// Only names of registers and labels differ.
+        Same = "same",
+        /// Nothing related to memory differs: other registers, or other instruction positions between the same
+        /// accesses, waits and barriers.
+        Schedule = "schedule",
+        /// Accesses, their bits, waits, barriers or their order differ.
+        Memory = "differs",
+    }
 }
 
 impl CodeDifference {
@@ -46,27 +47,12 @@ impl CodeDifference {
     pub fn has_same_memory_operations(self) -> bool {
         self != CodeDifference::Memory
     }
-
-    /// Returns its word in reports.
-    pub fn word(self) -> &'static str {
-        match self {
-            CodeDifference::Same => "same",
-            CodeDifference::Schedule => "schedule",
-            CodeDifference::Memory => "differs",
-        }
-    }
 }
 
 /// Returns true if the dialect recognizes memory operations; without a skeleton, only equal text is
 /// conclusive.
 fn has_memory_skeleton(disassembly: &Disassembly) -> bool {
     !disassembly.memory_skeleton().is_empty()
-}
-
-impl fmt::Display for CodeDifference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
 }
 
 /// Returns the kind of a relaxation from the text of its step (`P0.1: scope wg`), without the position.

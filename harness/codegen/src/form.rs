@@ -7,7 +7,6 @@
 //! pipeline instead of memory, and as a mesh or task shader, whose workgroups a compiler may treat
 //! differently from compute.
 
-use std::fmt;
 use std::str::FromStr;
 
 use litmus::{Test, ThreadId, closed_enum};
@@ -100,12 +99,6 @@ impl Form {
                 ResultPlacement::Output
             }
         }
-    }
-}
-
-impl fmt::Display for Form {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -67,7 +67,7 @@ macro_rules! features {
     )*) => {
         impl Features {
             pub(crate) fn enabled(&self) -> Vec<Feature> {
-                Feature::ALL.iter().copied().filter(|feature| self.is_enabled(*feature)).collect()
+                Feature::ALL.into_iter().filter(|feature| self.is_enabled(*feature)).collect()
             }
 
             pub(crate) fn is_enabled(&self, feature: Feature) -> bool {

@@ -1,6 +1,5 @@
 //! The dependencies between the phases of a program: the mechanisms of the API, each as plan steps.
 
-use std::fmt;
 use std::str::FromStr;
 
 use litmus::closed_enum;
@@ -149,12 +148,6 @@ impl Join {
                 steps.extend(barriers());
             }
         }
-    }
-}
-
-impl fmt::Display for Join {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -1,21 +1,22 @@
 //! The source languages of shaders, and their words for synchronization.
 
 use rspirv::spirv::Op;
-use vocabulary::StorageClass;
+use vocabulary::{StorageClass, closed_enum};
 
-/// The source language of a shader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShaderLanguage {
-    /// The OpenGL shading language.
-    Glsl,
-    /// The high-level shading language of DirectX.
-    Hlsl,
-    /// Kernels of OpenCL.
-    OpenClC,
-    /// Slang, which has the functions of HLSL.
-    Slang,
-    /// The WebGPU shading language.
-    Wgsl,
+closed_enum! {
+    /// The source language of a shader.
+    pub enum ShaderLanguage {
+        /// The OpenGL shading language.
+        Glsl = "GLSL",
+        /// The high-level shading language of DirectX.
+        Hlsl = "HLSL",
+        /// Kernels of OpenCL.
+        OpenClC = "OpenCL C",
+        /// Slang, which has the functions of HLSL.
+        Slang = "Slang",
+        /// The WebGPU shading language.
+        Wgsl = "WGSL",
+    }
 }
 
 /// The execution model of HLSL, a candidate of proposal 0007.
@@ -113,17 +114,6 @@ impl ShaderLanguage {
             10 => Some(ShaderLanguage::Wgsl),
             11 => Some(ShaderLanguage::Slang),
             _ => None,
-        }
-    }
-
-    /// Returns the name.
-    pub fn name(self) -> &'static str {
-        match self {
-            ShaderLanguage::Glsl => "GLSL",
-            ShaderLanguage::Hlsl => "HLSL",
-            ShaderLanguage::OpenClC => "OpenCL C",
-            ShaderLanguage::Slang => "Slang",
-            ShaderLanguage::Wgsl => "WGSL",
         }
     }
 

@@ -1,6 +1,7 @@
 //! Enums that know their variants.
 
-/// Defines enums with `ALL`, the list of the variants, and, if these have names, `name` and `from_name`.
+/// Defines enums with `ALL`, the list of the variants, and, if these have names, `name`, `from_name` and
+/// `Display`.
 ///
 /// An enum has the traits that every enum without fields can derive, and those that it names.
 ///
@@ -48,6 +49,12 @@ macro_rules! closed_enum {
             /// Returns the variant of a name.
             pub fn from_name(name: &str) -> Option<$enum> {
                 $enum::ALL.into_iter().find(|known| known.name() == name)
+            }
+        }
+
+        impl std::fmt::Display for $enum {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
             }
         }
     };

@@ -2,24 +2,17 @@
 
 use miette::Diagnostic;
 use thiserror::Error;
+use vocabulary::closed_enum;
 
 use crate::span::Span;
 
-/// The kind of a tangled instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TangledKind {
-    /// A subgroup operation.
-    Operation,
-    /// A control barrier of the subgroup.
-    Barrier,
-}
-
-impl std::fmt::Display for TangledKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            TangledKind::Operation => "operation",
-            TangledKind::Barrier => "barrier",
-        })
+closed_enum! {
+    /// The kind of a tangled instruction.
+    pub enum TangledKind {
+        /// A subgroup operation.
+        Operation = "operation",
+        /// A control barrier of the subgroup.
+        Barrier = "barrier",
     }
 }
 

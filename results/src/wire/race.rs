@@ -300,9 +300,3 @@ closed_enum! {
         NeedsInputs = "needs-inputs",
     }
 }
-
-impl std::fmt::Display for RaceVerdict {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}

@@ -1,5 +1,7 @@
 //! Lexer of cat. Comments form a separate list, because they hold options and clause citations.
 
+use litmus::closed_enum;
+
 use super::error::CatProblem;
 use super::source::{CatSpan, SourceId};
 
@@ -35,60 +37,32 @@ pub(crate) enum CatToken {
     End,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keyword {
-    Let,
-    Rec,
-    And,
-    In,
-    As,
-    Include,
-    Acyclic,
-    Irreflexive,
-    Empty,
-    Flag,
-    UndefinedUnless,
-    Show,
-    Unshow,
-    Cut,
-    Procedure,
-    End,
-    Call,
-    With,
-    From,
-    If,
-    Else,
-    Try,
-}
-
-const KEYWORDS: &[(&str, Keyword)] = &[
-    ("let", Keyword::Let),
-    ("rec", Keyword::Rec),
-    ("and", Keyword::And),
-    ("in", Keyword::In),
-    ("as", Keyword::As),
-    ("include", Keyword::Include),
-    ("acyclic", Keyword::Acyclic),
-    ("irreflexive", Keyword::Irreflexive),
-    ("empty", Keyword::Empty),
-    ("flag", Keyword::Flag),
-    ("undefined_unless", Keyword::UndefinedUnless),
-    ("show", Keyword::Show),
-    ("unshow", Keyword::Unshow),
-    ("cut", Keyword::Cut),
-    ("procedure", Keyword::Procedure),
-    ("end", Keyword::End),
-    ("call", Keyword::Call),
-    ("with", Keyword::With),
-    ("from", Keyword::From),
-    ("if", Keyword::If),
-    ("else", Keyword::Else),
-    ("try", Keyword::Try),
-];
-
-/// Returns the keywords of the language.
-pub(super) fn keywords() -> impl Iterator<Item = &'static str> {
-    KEYWORDS.iter().map(|(word, _)| *word)
+closed_enum! {
+    /// A keyword of the language.
+    pub enum Keyword {
+        Let = "let",
+        Rec = "rec",
+        And = "and",
+        In = "in",
+        As = "as",
+        Include = "include",
+        Acyclic = "acyclic",
+        Irreflexive = "irreflexive",
+        Empty = "empty",
+        Flag = "flag",
+        UndefinedUnless = "undefined_unless",
+        Show = "show",
+        Unshow = "unshow",
+        Cut = "cut",
+        Procedure = "procedure",
+        End = "end",
+        Call = "call",
+        With = "with",
+        From = "from",
+        If = "if",
+        Else = "else",
+        Try = "try",
+    }
 }
 
 const UNSUPPORTED_KEYWORDS: &[&str] = &[
@@ -114,10 +88,7 @@ impl CatToken {
         let sign = match self {
             CatToken::Name(name) | CatToken::Unsupported(name) => return format!("`{name}`"),
             CatToken::Text(text) => return format!("{text:?}"),
-            CatToken::Keyword(keyword) => {
-                let word = KEYWORDS.iter().find(|(_, known)| known == keyword).map_or("", |(word, _)| word);
-                return format!("`{word}`");
-            }
+            CatToken::Keyword(keyword) => return format!("`{keyword}`"),
             CatToken::End => return "the end of the text".into(),
             CatToken::Zero => "0",
             CatToken::Underscore => "_",
@@ -305,8 +276,8 @@ impl CatLexer<'_> {
         }
         let word = rest.get(..length).unwrap_or("").to_owned();
         let span = self.advance_by(length);
-        let token = if let Some((_, keyword)) = KEYWORDS.iter().find(|(known, _)| *known == word) {
-            CatToken::Keyword(*keyword)
+        let token = if let Some(keyword) = Keyword::from_name(&word) {
+            CatToken::Keyword(keyword)
         } else if UNSUPPORTED_KEYWORDS.contains(&word.as_str()) {
             CatToken::Unsupported(word)
         } else {

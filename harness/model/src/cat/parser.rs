@@ -6,7 +6,7 @@ use super::ast::{
     Bindings, CatDefinition, CatExpression, ExpressionKind, Identifier, Procedure, StatementKind,
 };
 use super::error::CatProblem;
-use super::lexer::{CatToken, Keyword, keywords};
+use super::lexer::{CatToken, Keyword};
 use super::plan::AxiomKind;
 use super::source::CatSpan;
 use super::suggestions::similar_word;
@@ -103,7 +103,7 @@ impl CatParser {
             CatToken::Unsupported(word) => CatProblem::Unsupported { word: word.clone() },
             token => {
                 let similar = match token {
-                    CatToken::Name(word) => similar_word(word, keywords()),
+                    CatToken::Name(word) => similar_word(word, Keyword::ALL.map(Keyword::name)),
                     _ => None,
                 };
                 CatProblem::Unexpected { found: token.describe(), expected, similar }

@@ -3,7 +3,7 @@
 use litmus::{
     Access, ArithmeticOperation, Comparison, Compute, ControlBarrier, Flow, Instruction, InstructionKind,
     LabelId, LocationId, MemoryPlace, Operand, Order, Placement, RegisterId, RmwOperation, Scope, Semantics,
-    StorageClass, StorageClassSet, Term, Test, ThreadId,
+    StorageClass, StorageClassSet, Term, Test, ThreadId, closed_enum,
 };
 
 use super::draft::TestBuilder;
@@ -59,23 +59,14 @@ pub const SHAPES: &[LitmusShape] = &[
     shape("SB+rmw", &["Wx1 UZ01 Ry0", "Wy1 UZ12 Rx0"], &[], false, false),
 ];
 
-/// Implementation of a release or acquire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SynchronizationStyle {
-    /// By the order of an atomic load or store; a control barrier's by its own semantics.
-    Atomic,
-    /// By a memory barrier next to the access.
-    Fence,
-    Rmw,
-}
-
-impl SynchronizationStyle {
-    fn as_str(self) -> &'static str {
-        match self {
-            SynchronizationStyle::Atomic => "at",
-            SynchronizationStyle::Fence => "fe",
-            SynchronizationStyle::Rmw => "rmw",
-        }
+closed_enum! {
+    /// Implementation of a release or acquire.
+    pub enum SynchronizationStyle {
+        /// By the order of an atomic load or store; a control barrier's by its own semantics.
+        Atomic = "at",
+        /// By a memory barrier next to the access.
+        Fence = "fe",
+        Rmw = "rmw",
     }
 }
 
@@ -258,7 +249,7 @@ impl ShapeVariant {
             || has_barrier
                 && (*release, *acquire) != (SynchronizationStyle::Atomic, SynchronizationStyle::Atomic)
         {
-            name = format!("{name}+{}-{}", release.as_str(), acquire.as_str());
+            name = format!("{name}+{}-{}", release.name(), acquire.name());
         }
         if *plain {
             name.push_str(".plain");

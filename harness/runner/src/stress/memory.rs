@@ -1,7 +1,5 @@
 //! Memory stress as data: the accesses of stress workgroups, their memory and their frequency.
 
-use std::fmt;
-
 use litmus::closed_enum;
 use serde::{Deserialize, Serialize};
 
@@ -85,12 +83,6 @@ impl Pattern {
             Pattern::LoadLoad => shaders::stress::AccessPattern::LoadLoad,
         }
         .to_word()
-    }
-}
-
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 
