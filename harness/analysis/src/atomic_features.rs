@@ -10,24 +10,6 @@ use spirv_reader::{
 };
 use vocabulary::Feature;
 
-/// The operations with separate features.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AtomicOperation {
-    /// Any operation on an integer of 64 bits.
-    Integer64,
-    /// Load, store or exchange of a float.
-    FloatAccess(FloatWidth),
-    FloatAdd(FloatWidth),
-    FloatMinMax(FloatWidth),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FloatWidth {
-    Half,
-    Single,
-    Double,
-}
-
 /// The requirement of an atomic instruction.
 pub(crate) enum AtomicFeature {
     /// Every device has it.
@@ -49,7 +31,7 @@ pub(crate) fn atomic_feature(
     else {
         return AtomicFeature::Core;
     };
-    feature_of(operation, memory).map_or(AtomicFeature::Missing, AtomicFeature::Feature)
+    feature_of(&operation, memory).map_or(AtomicFeature::Missing, AtomicFeature::Feature)
 }
 
 /// Returns the storage class and the type of the pointee.
@@ -65,28 +47,24 @@ fn pointee<'m>(
     }
 }
 
-/// Returns the operation of an instruction on a value; `None` if no feature is needed.
-fn operation_of(module: &SpirvModule, kind: AtomicKind, value: &SpirvType) -> Option<AtomicOperation> {
+/// Returns the operation of an instruction on a value, as the names of features end; `None` if no feature is needed.
+fn operation_of(module: &SpirvModule, kind: AtomicKind, value: &SpirvType) -> Option<String> {
     let value = match value {
         // The format of packed halves.
         SpirvType::Vector { element, .. } => module.types.get(element)?,
         other => other,
     };
     let width = match value {
-        SpirvType::Integer { bits: 64, .. } => return Some(AtomicOperation::Integer64),
-        SpirvType::Float { bits: 16 } => FloatWidth::Half,
-        SpirvType::Float { bits: 32 } => FloatWidth::Single,
-        SpirvType::Float { bits: 64 } => FloatWidth::Double,
+        SpirvType::Integer { bits: 64, .. } => return Some("Int64Atomics".to_owned()),
+        SpirvType::Float { bits: bits @ (16 | 32 | 64) } => bits,
         _ => return None,
     };
-    match kind {
-        AtomicKind::Load | AtomicKind::Store { .. } | AtomicKind::Exchange { .. } => {
-            Some(AtomicOperation::FloatAccess(width))
-        }
-        AtomicKind::CompareExchange { .. } => None,
+    let operation = match kind {
+        AtomicKind::Load | AtomicKind::Store { .. } | AtomicKind::Exchange { .. } => "Atomics",
+        AtomicKind::CompareExchange { .. } => return None,
         AtomicKind::Update { function, .. } => match function {
-            AtomicFunction::FloatAdd => Some(AtomicOperation::FloatAdd(width)),
-            AtomicFunction::FloatMin | AtomicFunction::FloatMax => Some(AtomicOperation::FloatMinMax(width)),
+            AtomicFunction::FloatAdd => "AtomicAdd",
+            AtomicFunction::FloatMin | AtomicFunction::FloatMax => "AtomicMinMax",
             AtomicFunction::Add
             | AtomicFunction::Subtract
             | AtomicFunction::And
@@ -95,46 +73,21 @@ fn operation_of(module: &SpirvModule, kind: AtomicKind, value: &SpirvType) -> Op
             | AtomicFunction::SignedMin
             | AtomicFunction::Min
             | AtomicFunction::SignedMax
-            | AtomicFunction::Max => None,
+            | AtomicFunction::Max => return None,
         },
-    }
+    };
+    Some(format!("Float{width}{operation}"))
 }
 
 /// Returns the feature of an operation in a memory; `None` if there is none.
-fn feature_of(operation: AtomicOperation, memory: StorageClass) -> Option<Feature> {
-    use AtomicOperation::{FloatAccess, FloatAdd, FloatMinMax, Integer64};
-    use FloatWidth::{Double, Half, Single};
-    use StorageClass::{Buffer, Image, Output, Workgroup};
-    Some(match (operation, memory) {
-        (Integer64, Buffer) => Feature::ShaderBufferInt64Atomics,
-        (Integer64, Workgroup) => Feature::ShaderSharedInt64Atomics,
-        (Integer64, Image) => Feature::ShaderImageInt64Atomics,
-        (FloatAccess(Half), Buffer) => Feature::ShaderBufferFloat16Atomics,
-        (FloatAccess(Half), Workgroup) => Feature::ShaderSharedFloat16Atomics,
-        (FloatAccess(Single), Buffer) => Feature::ShaderBufferFloat32Atomics,
-        (FloatAccess(Single), Workgroup) => Feature::ShaderSharedFloat32Atomics,
-        (FloatAccess(Single), Image) => Feature::ShaderImageFloat32Atomics,
-        (FloatAccess(Double), Buffer) => Feature::ShaderBufferFloat64Atomics,
-        (FloatAccess(Double), Workgroup) => Feature::ShaderSharedFloat64Atomics,
-        (FloatAdd(Half), Buffer) => Feature::ShaderBufferFloat16AtomicAdd,
-        (FloatAdd(Half), Workgroup) => Feature::ShaderSharedFloat16AtomicAdd,
-        (FloatAdd(Single), Buffer) => Feature::ShaderBufferFloat32AtomicAdd,
-        (FloatAdd(Single), Workgroup) => Feature::ShaderSharedFloat32AtomicAdd,
-        (FloatAdd(Single), Image) => Feature::ShaderImageFloat32AtomicAdd,
-        (FloatAdd(Double), Buffer) => Feature::ShaderBufferFloat64AtomicAdd,
-        (FloatAdd(Double), Workgroup) => Feature::ShaderSharedFloat64AtomicAdd,
-        (FloatMinMax(Half), Buffer) => Feature::ShaderBufferFloat16AtomicMinMax,
-        (FloatMinMax(Half), Workgroup) => Feature::ShaderSharedFloat16AtomicMinMax,
-        (FloatMinMax(Single), Buffer) => Feature::ShaderBufferFloat32AtomicMinMax,
-        (FloatMinMax(Single), Workgroup) => Feature::ShaderSharedFloat32AtomicMinMax,
-        (FloatMinMax(Single), Image) => Feature::ShaderImageFloat32AtomicMinMax,
-        (FloatMinMax(Double), Buffer) => Feature::ShaderBufferFloat64AtomicMinMax,
-        (FloatMinMax(Double), Workgroup) => Feature::ShaderSharedFloat64AtomicMinMax,
-        (FloatAccess(Half | Double) | FloatAdd(Half | Double) | FloatMinMax(Half | Double), Image)
-        | (_, Output) => {
-            return None;
-        }
-    })
+fn feature_of(operation: &str, memory: StorageClass) -> Option<Feature> {
+    let memory = match memory {
+        StorageClass::Buffer => "Buffer",
+        StorageClass::Workgroup => "Shared",
+        StorageClass::Image => "Image",
+        StorageClass::Output => return None,
+    };
+    Feature::from_name(&format!("shader{memory}{operation}"))
 }
 
 /// Returns the feature of an `OpReadClockKHR` of a scope (`VUID-RuntimeSpirv-OpReadClockKHR-04652`).

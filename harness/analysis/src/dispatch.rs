@@ -3,6 +3,7 @@
 mod image;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::LazyLock;
 
 use arithmetic::Instruction;
 use rspirv::spirv::{Capability, ExecutionMode, GlslStd450Op, Op, StorageClass};
@@ -424,106 +425,40 @@ fn ends_in_runtime_array(specialized: &Specialized<'_>, ty: u32) -> bool {
     }
 }
 
-/// Returns the features that a capability needs; `None` if every device has it.
-fn features_of(capability: Capability) -> Option<&'static [Feature]> {
-    Some(match capability {
-        Capability::Matrix
-        | Capability::Shader
-        | Capability::ImageQuery
-        | Capability::Sampled1D
-        | Capability::Image1D
-        | Capability::SampledBuffer
-        | Capability::ImageBuffer => &[],
-        Capability::Int64 => &[Feature::ShaderInt64],
-        Capability::Int16 => &[Feature::ShaderInt16],
-        Capability::Int8 => &[Feature::ShaderInt8],
-        Capability::Float16 => &[Feature::ShaderFloat16],
-        Capability::Float64 => &[Feature::ShaderFloat64],
-        // Any of these features allows the declaration; each instruction needs its feature.
-        Capability::Int64Atomics => &[Feature::ShaderBufferInt64Atomics, Feature::ShaderSharedInt64Atomics],
-        Capability::StorageBuffer16BitAccess => &[Feature::StorageBuffer16BitAccess],
-        Capability::UniformAndStorageBuffer16BitAccess => &[Feature::UniformAndStorageBuffer16BitAccess],
-        Capability::StorageBuffer8BitAccess => &[Feature::StorageBuffer8BitAccess],
-        Capability::UniformAndStorageBuffer8BitAccess => &[Feature::UniformAndStorageBuffer8BitAccess],
-        Capability::StorageImageReadWithoutFormat => &[Feature::ShaderStorageImageReadWithoutFormat],
-        Capability::StorageImageWriteWithoutFormat => &[Feature::ShaderStorageImageWriteWithoutFormat],
-        Capability::StorageImageExtendedFormats => &[Feature::ShaderStorageImageExtendedFormats],
-        Capability::StorageBufferArrayDynamicIndexing => &[Feature::ShaderStorageBufferArrayDynamicIndexing],
-        Capability::RuntimeDescriptorArray => &[Feature::RuntimeDescriptorArray],
-        Capability::VariablePointersStorageBuffer => &[Feature::VariablePointersStorageBuffer],
-        Capability::VariablePointers => &[Feature::VariablePointers],
-        Capability::VulkanMemoryModel => &[Feature::VulkanMemoryModel],
-        Capability::VulkanMemoryModelDeviceScope => &[Feature::VulkanMemoryModelDeviceScope],
-        Capability::PhysicalStorageBufferAddresses => &[Feature::BufferDeviceAddress],
-        Capability::GroupNonUniform => &[Feature::SubgroupBasic],
-        Capability::GroupNonUniformVote => &[Feature::SubgroupVote],
-        Capability::GroupNonUniformArithmetic => &[Feature::SubgroupArithmetic],
-        Capability::GroupNonUniformBallot => &[Feature::SubgroupBallot],
-        Capability::GroupNonUniformShuffle => &[Feature::SubgroupShuffle],
-        Capability::GroupNonUniformShuffleRelative => &[Feature::SubgroupShuffleRelative],
-        Capability::GroupNonUniformClustered => &[Feature::SubgroupClustered],
-        Capability::GroupNonUniformQuad => &[Feature::SubgroupQuad],
-        Capability::GroupNonUniformRotateKHR => &[Feature::ShaderSubgroupRotate],
-        Capability::Int64ImageEXT => &[Feature::ShaderImageInt64Atomics],
-        Capability::AtomicFloat16AddEXT => {
-            &[Feature::ShaderBufferFloat16AtomicAdd, Feature::ShaderSharedFloat16AtomicAdd]
-        }
-        Capability::AtomicFloat32AddEXT => &[
-            Feature::ShaderBufferFloat32AtomicAdd,
-            Feature::ShaderSharedFloat32AtomicAdd,
-            Feature::ShaderImageFloat32AtomicAdd,
-        ],
-        Capability::AtomicFloat64AddEXT => {
-            &[Feature::ShaderBufferFloat64AtomicAdd, Feature::ShaderSharedFloat64AtomicAdd]
-        }
-        Capability::AtomicFloat16MinMaxEXT => {
-            &[Feature::ShaderBufferFloat16AtomicMinMax, Feature::ShaderSharedFloat16AtomicMinMax]
-        }
-        Capability::AtomicFloat32MinMaxEXT => &[
-            Feature::ShaderBufferFloat32AtomicMinMax,
-            Feature::ShaderSharedFloat32AtomicMinMax,
-            Feature::ShaderImageFloat32AtomicMinMax,
-        ],
-        Capability::AtomicFloat64MinMaxEXT => {
-            &[Feature::ShaderBufferFloat64AtomicMinMax, Feature::ShaderSharedFloat64AtomicMinMax]
-        }
-        Capability::DotProduct
-        | Capability::DotProductInputAll
-        | Capability::DotProductInput4x8Bit
-        | Capability::DotProductInput4x8BitPacked => &[Feature::ShaderIntegerDotProduct],
-        Capability::ShaderClockKHR => &[Feature::ShaderSubgroupClock, Feature::ShaderDeviceClock],
-        Capability::WorkgroupMemoryExplicitLayoutKHR => &[Feature::WorkgroupMemoryExplicitLayout],
-        Capability::WorkgroupMemoryExplicitLayout8BitAccessKHR => {
-            &[Feature::WorkgroupMemoryExplicitLayout8BitAccess]
-        }
-        Capability::WorkgroupMemoryExplicitLayout16BitAccessKHR => {
-            &[Feature::WorkgroupMemoryExplicitLayout16BitAccess]
-        }
-        _ => return None,
-    })
+/// The requirements of a capability.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct CapabilityRule {
+    /// The features of which one allows the declaration; empty if every device has it, `None` if none of ours does.
+    features: Option<Vec<Feature>>,
+    /// True for capabilities of subgroup operations or sizes.
+    is_of_subgroups: bool,
 }
 
-/// Returns true for capabilities of subgroup operations or sizes.
-fn is_subgroup_capability(capability: Capability) -> bool {
-    matches!(
-        capability,
-        Capability::Groups
-            | Capability::GroupNonUniform
-            | Capability::GroupNonUniformVote
-            | Capability::GroupNonUniformArithmetic
-            | Capability::GroupNonUniformBallot
-            | Capability::GroupNonUniformShuffle
-            | Capability::GroupNonUniformShuffleRelative
-            | Capability::GroupNonUniformClustered
-            | Capability::GroupNonUniformQuad
-            | Capability::GroupNonUniformPartitionedEXT
-            | Capability::GroupNonUniformRotateKHR
-            | Capability::GroupUniformArithmeticKHR
-            | Capability::SubgroupBallotKHR
-            | Capability::SubgroupVoteKHR
-            | Capability::SubgroupDispatch
-            | Capability::SubgroupShuffleINTEL
-    )
+/// The rules of `capabilities.tsv`, by the number of the capability.
+static CAPABILITIES: LazyLock<HashMap<u32, CapabilityRule>> = LazyLock::new(|| {
+    let rules = parse_capabilities(include_str!("../data/capabilities.tsv"));
+    #[expect(clippy::expect_used, reason = "the file is a constant, which the tests read")]
+    rules.expect("the rules of capabilities")
+});
+
+/// Parses the lines of `capabilities.tsv`; the error names the line.
+fn parse_capabilities(text: &str) -> Result<HashMap<u32, CapabilityRule>, String> {
+    let rule = |line: &str| {
+        let (name, list) = line.split_once('\t')?;
+        let names: Vec<&str> = list.split(' ').filter(|word| *word != "subgroup").collect();
+        let features = match names[..] {
+            ["unknown"] => None,
+            ["core"] => Some(Vec::new()),
+            _ => Some(names.into_iter().map(Feature::from_name).collect::<Option<_>>()?),
+        };
+        let is_of_subgroups = line.ends_with(" subgroup");
+        let capability: Capability = name.parse().ok()?;
+        Some((capability as u32, CapabilityRule { features, is_of_subgroups }))
+    };
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with('#'));
+    lines
+        .map(|(number, line)| rule(line).ok_or_else(|| format!("capabilities.tsv:{number}: {line}")))
+        .collect()
 }
 
 /// Returns true if a module declares a capability of subgroup operations or sizes, or has barriers or scopes of subgroups.
@@ -535,7 +470,7 @@ pub fn uses_subgroups(module: &SpirvModule) -> bool {
         _ => false,
     };
     let mut code = module.functions.values().flat_map(|function| &function.code);
-    declared_capabilities(module).filter_map(Capability::from_u32).any(is_subgroup_capability)
+    declared_capabilities(module).filter_map(|word| CAPABILITIES.get(&word)).any(|rule| rule.is_of_subgroups)
         || code.any(|instruction| {
             let operation = module.operation(instruction);
             let execution = match operation {
@@ -558,21 +493,17 @@ fn declared_capabilities(module: &SpirvModule) -> impl Iterator<Item = u32> {
 
 fn add_capability_features(module: &SpirvModule, all: &mut KernelDispatch) {
     let mut declared = BTreeSet::new();
-    for instruction in declared_capabilities(module) {
-        match Capability::from_u32(instruction) {
-            Some(capability) => {
-                if is_subgroup_capability(capability) {
-                    all.variation_reason = Some("the subgroup size, or which invocations form a subgroup");
-                }
-                if declared.insert(instruction) {
-                    match features_of(capability) {
-                        Some([]) => {}
-                        Some(features) => all.require_feature(features),
-                        None => all.unknown_capabilities.push(format!("{capability:?}")),
-                    }
-                }
-            }
-            None => all.unknown_capabilities.push(format!("capability {instruction}")),
+    for capability in declared_capabilities(module) {
+        let rule = CAPABILITIES.get(&capability);
+        if rule.is_some_and(|rule| rule.is_of_subgroups) {
+            all.variation_reason = Some("the subgroup size, or which invocations form a subgroup");
+        }
+        match (rule.and_then(|rule| rule.features.as_ref()), Capability::from_u32(capability)) {
+            (None, None) => all.unknown_capabilities.push(format!("capability {capability}")),
+            _ if !declared.insert(capability) => {}
+            (None, Some(name)) => all.unknown_capabilities.push(format!("{name:?}")),
+            (Some(features), _) if features.is_empty() => {}
+            (Some(features), _) => all.require_feature(features),
         }
     }
 }
