@@ -44,15 +44,14 @@ pub fn code_actions<'p>(
     let mut actions = Vec::new();
     for problem in touched {
         actions.extend(problem.new_file.as_ref().map(|file| {
-            let stem = uri.as_str().rsplit_once('.').map_or(uri.as_str(), |(stem, _)| stem);
-            let address = format!("{stem}.{}", file.extension);
+            let address = format!("{}.{}", uri.as_str(), file.extension);
             let name = address.rsplit('/').next().unwrap_or_default();
             json!({
                 "title": format!("Save the chosen inputs as {name}, to be changed"),
                 "kind": "quickfix",
                 "diagnostics": [to_diagnostic(uri, text, problem)],
                 "edit": { "documentChanges": [
-                    { "kind": "create", "uri": address, "options": { "overwrite": true } },
+                    { "kind": "create", "uri": address, "options": { "overwrite": false } },
                     {
                         "textDocument": { "uri": address, "version": null },
                         "edits": [{ "range": Range::default(), "newText": file.text }],

@@ -126,7 +126,8 @@ impl ShaderJob<'_> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let output = self.run_program(arguments, folder, limit * 2 + GRACE_TIME)?;
         let mut problems = self.parse_problems(&output);
-        if let Ok(text) = fs::read_to_string(&chosen) {
+        // An existing file is the author's.
+        if let Some(text) = fs::read_to_string(&chosen).ok().filter(|_| !self.long_case_file().exists()) {
             let file = NewFile { extension: CASE_EXTENSION.to_owned(), text };
             let needs = problems.iter_mut().filter(|problem| problem.code == NEEDS_INPUTS);
             needs.for_each(|problem| problem.new_file = Some(file.clone()));
@@ -136,10 +137,15 @@ impl ShaderJob<'_> {
 
     /// Returns the case file of the shader, if there is one.
     fn case_file(&self) -> Option<PathBuf> {
+        let short = self.path.with_extension(CASE_EXTENSION);
+        [self.long_case_file(), short].into_iter().find(|case| case.is_file())
+    }
+
+    /// Returns the case file of this shader alone, whether it exists or not.
+    fn long_case_file(&self) -> PathBuf {
         let mut long = self.path.as_os_str().to_owned();
         long.push(".case.toml");
-        let short = self.path.with_extension(CASE_EXTENSION);
-        [PathBuf::from(long), short].into_iter().find(|case| case.is_file())
+        PathBuf::from(long)
     }
 
     fn run_program<'a>(
@@ -273,7 +279,8 @@ fn is_this_document(name: &str, file: &Option<String>) -> bool {
 /// Converts a finding to a problem at its first place in this document.
 fn finding_problem(finding: &FindingRecord, name: &str, text: &str) -> TextProblem {
     let is_this_document = |file: &Option<String>| is_this_document(name, file);
-    let severity = if finding.kind.starts_with("lint:") { Severity::Warning } else { Severity::Error };
+    let is_warning = finding.kind.starts_with("lint:") || finding.is_of_compiler();
+    let severity = if is_warning { Severity::Warning } else { Severity::Error };
     let mut places = finding.at.iter().filter(|place| is_this_document(&place.file));
     let mut message = finding.message.clone();
     let range = match places.next() {
