@@ -12,6 +12,8 @@ use results::wire::ShaderChange;
 use spirv_reader::ShaderLanguage;
 
 use super::edit::{SourceFix, guard_statement, negate, reindent, split_outside_brackets};
+use super::expression::{is_element, split_assignment};
+use super::invocations::is_uniform_element;
 use super::text::{ShaderStatement, ShaderText, StatementKind, identifiers};
 use crate::record::CodeEdit;
 use shader_source::scan::has_call;
@@ -482,13 +484,30 @@ impl<'a> GuardWriter<'a> {
             {
                 let later = &list[index + 1..];
                 self.add_declaration(&declaration, &text, is_used, later);
-            } else if self.guards_all || is_used {
+            } else if self.guards_all || is_used || self.stores_to_shared_element(statement) {
                 self.pieces.push(GuardPiece::Guarded(text));
             } else {
                 self.pieces.push(GuardPiece::Plain(text));
             }
         }
         Some(())
+    }
+
+    /// Returns true if a statement stores to an element that all invocations share: the condition decides its value.
+    fn stores_to_shared_element(&self, statement: &ShaderStatement) -> bool {
+        let all = self.source.statements();
+        let simple = all.iter().filter(|one| matches!(one.kind, StatementKind::Simple));
+        let codes: Vec<(usize, &str)> =
+            simple.map(|one| (one.range.start, self.source.code(&one.range))).collect();
+        let is_local = |element: &str| {
+            let declared = codes.iter().filter_map(|(_, code)| parse_declaration(code));
+            identifiers(element).next().is_none_or(|name| declared.into_iter().any(|one| one.name == name))
+        };
+        codes.iter().filter(|(start, _)| statement.range.contains(start)).any(|(_, code)| {
+            split_assignment(code).is_some_and(|(element, _)| {
+                is_element(element) && is_uniform_element(element) && !is_local(element)
+            })
+        })
     }
 
     /// Adds a declaration outside of its guard, so that it stays in scope.

@@ -141,27 +141,32 @@ fn invocation_dependent_names(source: &ShaderText) -> BTreeSet<String> {
     }
     for _ in 0..MAX_DEFINITIONS {
         for statement in source.statements() {
-            let code = source.code(&statement.range).trim_end_matches(';').to_owned();
-            if let Some(found) = parse_declaration(&code)
-                && found
-                    .value
-                    .is_some_and(|value| variable_names(value).iter().any(|name| names.contains(name)))
-            {
-                names.insert(found.name.to_owned());
-            }
-        }
-        // The counter of a loop may start at the index of the invocation.
-        for statement in source.statements() {
-            if let StatementKind::Loop { header, .. } = &statement.kind
-                && let Some(init) = source.code(header).split(';').next()
-                && let Some((left, value)) = split_assignment(init)
-                && variable_names(value).iter().any(|name| names.contains(name))
-            {
-                names.extend(identifiers(left).last().map(str::to_owned));
+            let parts = match &statement.kind {
+                StatementKind::Simple => &statement.range,
+                // The counter of a loop may start at the index of the invocation.
+                StatementKind::Loop { header, .. } => header,
+                StatementKind::If { .. } | StatementKind::Block(_) | StatementKind::Other => continue,
+            };
+            let mut heads =
+                source.path_to(statement.range.start).into_iter().filter_map(ShaderStatement::head);
+            let is_divergent =
+                heads.any(|head| variable_names(source.code(head)).iter().any(|name| names.contains(name)));
+            let parts = split_outside_brackets(source.code(parts), ";");
+            for part in parts.into_iter().flat_map(|part| split_outside_brackets(part, ",")) {
+                let Some((left, value)) = part.split_once('=') else { continue };
+                if is_divergent || variable_names(value).iter().any(|name| names.contains(name)) {
+                    names.extend(assigned_name(left).map(str::to_owned));
+                }
             }
         }
     }
     names
+}
+
+/// Returns the whole variable that the left side of an assignment or a declaration changes.
+fn assigned_name(left: &str) -> Option<&str> {
+    let name = left.split(':').next()?;
+    identifiers(name).last().filter(|_| !name.contains(['[', '.']))
 }
 
 /// Returns candidates that restrict a store, which all invocations execute, to one invocation.
@@ -213,7 +218,7 @@ pub(super) fn restrict_to_one_writer(source: &ShaderText, target: &RepairTarget)
 
 /// Returns true if an element is the same in every invocation of a workgroup: its indices are constants or
 /// the index of the workgroup.
-fn is_uniform_element(element: &str) -> bool {
+pub(super) fn is_uniform_element(element: &str) -> bool {
     let is_constant = |name: &str| {
         let is_number = name.starts_with(|c: char| c.is_ascii_digit());
         let is_macro = name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
@@ -232,7 +237,6 @@ fn to_atomic_store(
 ) -> Option<SourceFix> {
     let function = match source.language {
         ShaderLanguage::Glsl | ShaderLanguage::OpenClC => "Exchange",
-        ShaderLanguage::Hlsl | ShaderLanguage::Slang if value == "1" => "Or",
         ShaderLanguage::Hlsl | ShaderLanguage::Slang | ShaderLanguage::Wgsl => return None,
     };
     let call = source.language.atomic_named(function);
