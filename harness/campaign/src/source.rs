@@ -94,6 +94,12 @@ impl RejectedSource {
         let failure = Failure::input_message(format!("{file}: {error}"));
         RejectedSource { line: RejectedLine { file: file.to_owned(), error, line: 1, column: 1 }, failure }
     }
+
+    /// Rejects a valid file that has no answer for a reason.
+    pub fn without_answer(file: &str, reason: &str) -> RejectedSource {
+        let failure = Failure::environment_message(format!("{file}: {reason}"));
+        RejectedSource { failure, ..RejectedSource::without_position(file, reason.to_owned()) }
+    }
 }
 
 impl TestSource {

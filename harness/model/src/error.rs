@@ -74,3 +74,16 @@ pub enum PredictError {
     #[error("the model cannot be compiled")]
     Model(#[source] CatErrors),
 }
+
+impl PredictError {
+    /// Returns true if the test is valid, but larger than the engine supports.
+    pub fn is_limit(&self) -> bool {
+        matches!(
+            self,
+            PredictError::TooManyThreads { .. }
+                | PredictError::TooManyEvents { .. }
+                | PredictError::TooManyPaths { .. }
+                | PredictError::TooManyTangles { .. }
+        )
+    }
+}

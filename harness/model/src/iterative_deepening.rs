@@ -14,7 +14,7 @@ use solver::BudgetTracker;
 const MAX_BOUND: u32 = 8;
 
 /// The largest loop bound while each takes few steps.
-const MAX_CHEAP_BOUND: u32 = 32;
+const MAX_CHEAP_BOUND: u32 = 256;
 
 /// Number of steps that a further loop bound may take to count as cheap.
 const CHEAP_STEPS: u64 = 1_000_000;
@@ -22,7 +22,7 @@ const CHEAP_STEPS: u64 = 1_000_000;
 /// As [`predict`](crate::predict), with a growing loop bound.
 ///
 /// The bound starts at that of `options`. It doubles, up to 8, while runs are cut off and the budget lasts, and
-/// up to 32 while that is cheap and no run is infinite. It
+/// up to 256 while that is cheap and no run is infinite. It
 /// stays if longer runs can change neither races nor the answer to the question. With a
 /// question, outcomes are listed only if that costs about as much as the answer.
 ///

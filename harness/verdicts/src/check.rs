@@ -85,13 +85,7 @@ pub enum CheckError {
 impl CheckError {
     /// Returns true if the test is valid, but larger than the engine supports.
     pub fn is_limit_reached(&self) -> bool {
-        use PredictError::{TooManyEvents, TooManyPaths, TooManyTangles, TooManyThreads};
-        matches!(
-            self,
-            CheckError::Predict(
-                TooManyThreads { .. } | TooManyEvents { .. } | TooManyPaths { .. } | TooManyTangles { .. }
-            )
-        )
+        matches!(self, CheckError::Predict(error) if error.is_limit())
     }
 
     /// Returns the part of the text that has the error, and a label for it.

@@ -201,12 +201,15 @@ fn compare_test(source: TestSource, [first, second]: &[LoadedModel; 2]) -> Compa
     let predict = |chosen: &LoadedModel| predict_summary(test, &chosen.model, &TEST_BUDGET);
     let (first, second) = match (predict(first), predict(second)) {
         (Ok(first), Ok(second)) => (first, second),
+        (Err(error), _) | (_, Err(error)) if error.is_limit() => {
+            return Comparison::Rejected(RejectedSource::without_answer(file, &error.to_string()));
+        }
         (Err(error), _) | (_, Err(error)) => {
             return Comparison::Rejected(RejectedSource::without_position(file, error.to_string()));
         }
     };
     if first.race == Race::Unknown || second.race == Race::Unknown {
-        return Comparison::Rejected(RejectedSource::without_position(file, "no answer in time".to_owned()));
+        return Comparison::Rejected(RejectedSource::without_answer(file, "no answer in time"));
     }
     match Difference::compare(&first, &second) {
         None => Comparison::Same,
