@@ -13,7 +13,9 @@ use std::collections::BTreeSet;
 
 use litmus::{IgnoredClass, StorageClassSet, closed_enum};
 use rspirv::spirv::{MemorySemantics, StorageClass};
-use spirv_reader::{BarrierPart, SpirvConstant, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
+use spirv_reader::{
+    BarrierPart, ShaderLanguage, SpirvConstant, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType,
+};
 
 use self::divergence::Divergence;
 use entry_point::{Spot, source_location};
@@ -208,7 +210,7 @@ fn skipped_barriers(module: &SpirvModule) -> impl Iterator<Item = RuleUse<'_>> {
     divergence::divergent_barriers(module, None).into_iter().map(|(barrier, branch, divergence)| {
         let line = source_location("", module, branch.line, branch.place).1;
         let line = line.map_or("a branch".to_owned(), |line| format!("the branch on line {line}"));
-        let message = match divergence {
+        let mut message = match divergence {
             Divergence::Always => format!(
                 "not every invocation of the workgroup reaches this barrier: {line} depends on the invocation id"
             ),
@@ -216,11 +218,13 @@ fn skipped_barriers(module: &SpirvModule) -> impl Iterator<Item = RuleUse<'_>> {
                 "not every invocation of the workgroup reaches this barrier, unless its inputs make {line} equal for \
                  all: it depends on the invocation id"
             ),
-            Divergence::InWgsl => format!(
-                "WGSL permits this barrier in uniform control flow only: {line} depends on `read_write` storage. \
-                 naga compiles it, tint does not"
-            ),
+            Divergence::InWgsl => format!("{line} depends on `read_write` storage"),
         };
+        if module.language == Some(ShaderLanguage::Wgsl) {
+            message = format!(
+                "WGSL permits this barrier in uniform control flow only: {message}. naga compiles it, tint does not"
+            );
+        }
         (LintRule::DivergentBarrier, barrier, message)
     })
 }

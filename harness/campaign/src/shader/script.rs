@@ -12,7 +12,7 @@ pub mod shader_test;
 mod values;
 mod yaml;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use entry_point::AnalysisOptions;
 use entry_point::inputs::{ImageInput, TexelInput};
@@ -203,6 +203,10 @@ pub enum ScriptProblem {
     NoDescriptor(u32, u32, String),
     #[error("{0}, but the descriptor {1}.{2} of the shader is {3}; expected one kind")]
     OtherKind(String, u32, u32, &'static str),
+    #[error(
+        "nothing is bound to the descriptor {0}.{1} `{2}`, which the shader uses; expected a buffer or an image there"
+    )]
+    Unbound(u32, u32, String),
     #[error("no {0}; expected one")]
     Missing(&'static str),
     #[error("`{0}` is not a value of the type; expected {1}")]
@@ -235,6 +239,32 @@ impl ScriptRun {
         let (dxc_flags, resources, bindings) = (DxcFlags::default(), Vec::new(), Vec::new());
         let (push, writes, claims) = (None, Vec::new(), Vec::new());
         ScriptRun { shader, options, dxc_flags, resources, bindings, push, writes, claims, line, column }
+    }
+
+    /// Compares the bindings and resources with the descriptors that the entry point of a module uses.
+    ///
+    /// # Errors
+    /// If the module has another descriptor in a place, or one that is not bound.
+    pub fn check_descriptors(&self, module: &SpirvModule) -> Result<(), ScriptError> {
+        self.resources.iter().try_for_each(|resource| resource.check(module))?;
+        // Of several entry points, each uses some descriptors.
+        if module.entry_points.len() > 1 {
+            return Ok(());
+        }
+        let code = module.functions.values().flat_map(|function| &function.code);
+        let used: HashSet<u32> = code.flat_map(|one| module.operands_of(one)).copied().collect();
+        let is_bound = |at: &(u32, u32)| {
+            self.bindings.iter().any(|binding| binding.at == *at)
+                || self.resources.iter().any(|resource| resource.binding == *at)
+                || self.options.images.contains_key(at)
+        };
+        for at in module.descriptors().into_iter().filter(|at| !is_bound(at)) {
+            if let Some(id) = module.variables_at(at).into_iter().find(|id| used.contains(id)) {
+                let problem = ScriptProblem::Unbound(at.0, at.1, module.display_name(id));
+                return Err(ScriptError { line: self.line, column: self.column, problem });
+            }
+        }
+        Ok(())
     }
 
     /// Gives a descriptor an image with the contents of a buffer, whose texels have as many components of 32 bits as

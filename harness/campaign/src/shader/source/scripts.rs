@@ -152,7 +152,7 @@ fn update_buffers(
 
 /// Reads the shader of a dispatch, and compiles it if it is source code.
 fn load_run(file: &str, run: &ScriptRun, compilation: &Compilation) -> Result<SourceModule, SourceError> {
-    let ScriptRun { shader: ShaderText { format, text }, options, dxc_flags, resources, .. } = run;
+    let ScriptRun { shader: ShaderText { format, text }, options, dxc_flags, .. } = run;
     let to_error = |error: ScriptError| SourceError::Script { file: file.to_owned(), error };
     if matches!(format, ShaderFormat::Glsl | ShaderFormat::Hlsl)
         && let Some(FileDirective { line, word }) = find_file_directive(text)
@@ -178,7 +178,7 @@ fn load_run(file: &str, run: &ScriptRun, compilation: &Compilation) -> Result<So
     };
     // A module that cannot be read is refused by its analysis.
     if let Ok(read) = entry_point::read_module(&module.bytes) {
-        resources.iter().try_for_each(|resource| resource.check(&read)).map_err(to_error)?;
+        run.check_descriptors(&read).map_err(to_error)?;
     }
     Ok(module)
 }
