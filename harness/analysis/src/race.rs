@@ -214,8 +214,9 @@ pub fn analyze(
     let module_verdict = choice.report.verdict;
     let is_wgsl = options.language == Some(ShaderLanguage::Wgsl);
     // The module of such a source has fewer races than the source.
-    let has_fewer_races =
-        is_wgsl && (module.has_component_stores() || module.has_exchanges()) || module.has_excess_coherence();
+    let has_fewer_races = is_wgsl && (module.has_component_stores() || module.has_exchanges())
+        || module.has_excess_coherence()
+        || module.has_stronger_atomics();
     let walked = (module_verdict == RaceVerdict::Racy || has_fewer_races)
         .then(|| walk_by_language(request, module, options, &choice.options, &no_limit))
         .flatten();

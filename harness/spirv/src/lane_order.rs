@@ -96,7 +96,7 @@ impl SpirvModule {
     }
 
     /// Returns the id of a new constant of 32 bits.
-    fn new_number(&mut self, number: u64) -> u32 {
+    pub(crate) fn new_number(&mut self, number: u64) -> u32 {
         let wanted = SpirvType::Integer { bits: 32, signed: false };
         let known = self.types.iter().find(|(_, ty)| **ty == wanted).map(|(id, _)| *id);
         let ty = known.unwrap_or_else(|| {

@@ -13,14 +13,15 @@
 //!   ([`SpirvModule::defines_collisions`]). In `groupshared` memory this holds for an interlocked operation and a
 //!   load. [`HlslRules`] selects a candidate for other rules. glslang gives all buffers of one type the qualifiers of the
 //!   first that is used; the text of `OpSource` has those of each.
-//! - **Slang** (Memory Model and Consistency): a barrier orders earlier before later accesses of its memory in
-//!   the group. Data races are undefined. Without a memory operand, slangc leaves `groupshared` memory private.
+//! - **Slang** (Memory Model and Consistency): barriers and atomics order earlier before later accesses, `globallycoherent` or
+//!   not: who reads what an atomic released sees all side effects before it. Data races are undefined. Without a memory operand, slangc leaves `groupshared` memory private.
 //! - **GLSL** (4.60, 8.16): memory other than `shared` needs both `barrier()` and a memory barrier, in no
 //!   given order. The SPIR-V needs the memory barrier on both sides (Vulkan-Docs 2779). `shared` memory, and
 //!   memory with a coherence qualifier in the text of `OpSource`, is coherent. glslang drops `devicecoherent` and
 //!   `queuefamilycoherent` without `#pragma use_vulkan_memory_model`, and any qualifier for the store of `x++`.
 //!
-//! - **OpenCL C**: the modules have what the language promises; clspv declares buffers with fences `Coherent`.
+//! - **OpenCL C** (3.0, 6.15.12): what is ordered is visible; clspv declares buffers `Coherent` only beside fences. Atomics of
+//!   version 1.2 are relaxed, and clspv gives them acquire and release.
 //!
 //! Of rules about uniform control flow, WGSL's is one of programs; a rule of `lint` applies it. Those of GLSL and HLSL are of
 //! executions, which the walk follows.
@@ -34,6 +35,11 @@ use vocabulary::Scope;
 use crate::language::{HlslMemory, HlslRules, ShaderLanguage};
 use crate::module::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
 use crate::operation::{MemoryEffect, PointerAccess};
+
+/// The version of OpenCL C from which atomics have memory orders.
+const OPENCL_WITH_ORDERS: u32 = 200;
+/// The first operand of an atomic instruction, after its type and result, that is of memory semantics.
+const SEMANTICS_OPERAND: usize = 2;
 
 impl SpirvModule {
     /// Returns the module by the rules of its source language; `None` if it has none or they change nothing.
@@ -52,8 +58,13 @@ impl SpirvModule {
                 module.separate_coherence();
                 module.add_lane_barriers();
             }
-            ShaderLanguage::Slang => module.plain_access_scope = Some(Scope::Workgroup),
-            ShaderLanguage::OpenClC => return None,
+            ShaderLanguage::Slang => module.plain_access_scope = Some(Scope::QueueFamily),
+            ShaderLanguage::OpenClC => {
+                module.plain_access_scope = Some(Scope::QueueFamily);
+                if module.has_stronger_atomics() {
+                    module.relax_atomics();
+                }
+            }
             ShaderLanguage::Glsl => {
                 let functions = module.functions.values_mut();
                 let changed = functions
@@ -120,6 +131,36 @@ impl SpirvModule {
     pub fn defines_collisions(&self) -> bool {
         let is_hlsl = self.language == Some(ShaderLanguage::Hlsl);
         self.is_by_language && is_hlsl && self.hlsl.memory == HlslMemory::Direct3d
+    }
+
+    /// Returns true if the source is in OpenCL C 1.2 and has atomics: its compilers give them orders that the language does not.
+    pub fn has_stronger_atomics(&self) -> bool {
+        self.language == Some(ShaderLanguage::OpenClC)
+            && self.language_version < OPENCL_WITH_ORDERS
+            && !self.semantics_of_atomics().is_empty()
+    }
+
+    /// Makes all atomics relaxed.
+    fn relax_atomics(&mut self) {
+        let relaxed = self.new_number(0);
+        for place in self.semantics_of_atomics() {
+            if let Some(word) = self.words.get_mut(place) {
+                *word = relaxed;
+            }
+        }
+    }
+
+    /// Returns the indices of the words that are the memory semantics of atomics.
+    fn semantics_of_atomics(&self) -> Vec<usize> {
+        let code = self.functions.values().flat_map(|function| &function.code);
+        let semantics = |instruction: &SpirvInstruction| {
+            let operation = self.operation(instruction);
+            let is_atomic = matches!(operation.memory_effect(), MemoryEffect::Atomic(_));
+            let count = if is_atomic { operation.semantics_ids().count() } else { 0 };
+            let first = instruction.operands.0 as usize + SEMANTICS_OPERAND;
+            first..first + count
+        };
+        code.flat_map(semantics).collect()
     }
 
     /// Returns the variables of each type of which the source declares some UAVs coherent and others not.

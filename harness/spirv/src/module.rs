@@ -209,6 +209,8 @@ pub struct SpirvModule {
     pub(crate) coherence_declarations: Vec<CoherenceDeclaration>,
     /// The source language: that of `OpSource`, else that of the extension of a source file.
     pub language: Option<ShaderLanguage>,
+    /// The version that `OpSource` names, such as 120 for OpenCL C 1.2.
+    pub(crate) language_version: u32,
     /// Operands of image, matrix and similar types.
     pub handle_operands: FxHashMap<u32, Vec<u32>>,
     /// The pointer type of each module-level variable.
@@ -575,6 +577,7 @@ impl SpirvModule {
             }
             Op::Source => {
                 self.language = ShaderLanguage::from_source_number(operand(0)?);
+                self.language_version = operand(1)?;
                 if let Some(language) = self.language {
                     self.coherence_declarations = coherence_declarations(language, &string_at(3));
                 }

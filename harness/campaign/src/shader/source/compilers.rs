@@ -30,9 +30,10 @@ pub struct Compiler {
     /// The arguments, with the placeholders `{in}`, `{out}`, `{entry}` and the names of the stage: `{stage}`,
     /// `{profile}`, `{hlsl}` and `{glslc}`.
     arguments: &'static str,
-    /// Arguments with less debug information, for sources that the compiler rejects: dxc crashes or makes invalid modules for
-    /// correct ones.
-    fallback_arguments: Option<&'static str>,
+    /// Other arguments for sources that the compiler rejects: less debug information, with which dxc crashes or makes invalid
+    /// modules for correct ones, and later versions of the language.
+    #[serde(default)]
+    fallback_arguments: Vec<&'static str>,
     /// Additional arguments if registers of several kinds (`t0`, `u0`) share a binding: they shift the
     /// bindings of each kind.
     #[serde(default)]
@@ -113,9 +114,9 @@ impl Compiler {
             {
                 return self.compile_with(&program, source, unit, self.opengl_flags).map(Some);
             }
-            Err(SourceError::Rejected { .. }) if self.fallback_arguments.is_some() => {
-                let arguments = self.fallback_arguments.unwrap_or(self.arguments);
-                let fallback = Compiler { arguments, fallback_arguments: None, ..self.clone() };
+            Err(SourceError::Rejected { .. }) if !self.fallback_arguments.is_empty() => {
+                let mut fallback = self.clone();
+                fallback.arguments = fallback.fallback_arguments.remove(0);
                 return fallback.compile(source, unit);
             }
             compiled => compiled?,

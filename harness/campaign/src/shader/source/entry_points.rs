@@ -222,6 +222,11 @@ mod tests {
                 "#define KERNEL(name, x) [numthreads(x,1,1)] void name(\nKERNEL(scan, 64) uint i : A) {}",
                 "scan:comp",
             ),
+            (
+                "#define GROUP(n) [numthreads(n,1,1)]\n#define ENTRY(name, args) void name args\n#define ID uint3 i : SV_GroupID\n\
+                 GROUP(64)\nENTRY(scale, (ID)) {}",
+                "scale:comp",
+            ),
             ("#define SIZE [numthreads(8, 8, 1)]\nSIZE void blur(uint3 i : A) {}", "blur:comp"),
             (
                 "#define ID (uint3 id : SV_DispatchThreadID)\n#define GROUP(n) [numthreads(n,1,1)]\n\

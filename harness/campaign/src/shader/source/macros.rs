@@ -1,4 +1,4 @@
-//! Expansion of the macros that declare entry points: those with attributes or system values in their bodies.
+//! Expansion of the macros that declare entry points: those with attributes, system values or `void` in their bodies.
 //!
 //! Conditional compilation is ignored; of several definitions of a name, the last one counts.
 
@@ -33,7 +33,8 @@ pub fn expand_declarations(text: &str) -> String {
         code.push('\n');
     }
     for _ in 0..MAX_ROUNDS {
-        let declares = |body: &str| ["numthreads", "shader(", "SV_"].iter().any(|word| body.contains(word));
+        let declares =
+            |body: &str| ["numthreads", "shader(", "SV_", "void "].iter().any(|word| body.contains(word));
         let nested: Vec<String> =
             all.iter().filter(|(_, one)| declares(&one.body)).map(|(name, _)| name.clone()).collect();
         let is_used = |(_, one): &(&String, &MacroDefinition)| {
