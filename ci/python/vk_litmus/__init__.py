@@ -619,6 +619,9 @@ def _reject_overlaps(views: "Dict[str, memoryview]") -> None:
 def _push_bytes(push: Any) -> bytes:
     """Returns push constants as bytes."""
     if isinstance(push, (list, tuple)):
+        for index, one in enumerate(push):
+            if isinstance(one, numbers.Integral) and not -(2**31) <= int(one) < 2**32:
+                raise ValueError(f"push[{index}]: {one} does not fit in 32 bits: expected bytes or an object with fields of other sizes")
         try:
             return b"".join(
                 struct.pack("<I", int(one) & 0xFFFFFFFF) if isinstance(one, numbers.Integral) else struct.pack("<f", one) for one in push
