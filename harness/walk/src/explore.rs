@@ -190,15 +190,9 @@ impl Exploration<'_, '_> {
 
     /// Adds the final contents of a schedule: checks the claim on them, and compares them with those of the first.
     fn add_contents(&mut self, machine: &Interpreter<'_>) {
-        // The contents stem from one schedule: a mixture of several shows no execution.
-        if self.options.keep_final && self.report.schedules == 1 {
-            self.report.final_buffers = machine.final_buffers();
-        }
         // Nothing is claimed of contents that are not final, as an invocation has not ended.
-        if machine.findings.iter().any(|found| found.cause.kind() == FindingKind::Hang) {
-            return;
-        }
-        if let Some(claim) = &self.claim {
+        let is_final = !machine.findings.iter().any(|found| found.cause.kind() == FindingKind::Hang);
+        if let Some(claim) = self.claim.as_ref().filter(|_| is_final) {
             match violated_claim(self.module, self.options, claim, &machine.final_buffers()) {
                 Some(Ok(message)) => {
                     let found = GridFinding::new(FindingCause::BrokenClaim, message, Vec::new());
@@ -213,7 +207,13 @@ impl Exploration<'_, '_> {
                 None => {}
             }
         }
-        if self.report.schedules <= COMPARED_SCHEDULES && self.copied <= MAX_COMPARED {
+        // The contents stem from one schedule, since a mixture of several shows no execution: the first with a finding, else the
+        // first.
+        let is_first_finding = self.report.finding_schedule.is_none() && !self.report.findings.is_empty();
+        if self.options.keep_final && (self.report.schedules == 1 || is_first_finding) {
+            self.report.final_buffers = machine.final_buffers();
+        }
+        if is_final && self.report.schedules <= COMPARED_SCHEDULES && self.copied <= MAX_COMPARED {
             let current_buffers = machine.final_buffers();
             match &self.first_contents {
                 Some(first) if self.report.order_dependent_element.is_none() => {

@@ -122,14 +122,16 @@ fn a_token_repeats_one_schedule() {
     };
     let found = |error: ShaderTestError| match error {
         ShaderTestError::Finding { line, token: Some(token), smallest, .. } => {
-            (line.findings.clone(), token, line.coverage.schedules.unwrap().explored, smallest)
+            assert!(!line.contents.is_empty());
+            let shown = (line.findings.clone(), line.contents.clone());
+            (shown, token, line.coverage.schedules.unwrap().explored, smallest)
         }
         other => panic!("{other:?}"),
     };
-    let (findings, token, explored, smallest) = found(run(None).unwrap_err());
+    let (shown, token, explored, smallest) = found(run(None).unwrap_err());
     assert!(explored > 3 && token.starts_with("7:") && smallest.is_some(), "{explored} {token}");
     let (again, same, alone, smallest) = found(run(Some(&token)).unwrap_err());
-    assert_eq!((again, same, alone, smallest), (findings, token, 1, None));
+    assert_eq!((again, same, alone, smallest), (shown, token, 1, None));
     assert!(run(Some("7:0")).is_ok());
     let wrong = run(Some("seven")).unwrap_err().to_string();
     assert_eq!(
