@@ -569,7 +569,7 @@ fn search_inputs(
         if let InputPlace::Contents(at) = input.place
             && let Some(bytes) = block_size(module, &specialized, at)
         {
-            start.buffers.entry(at).or_insert_with(|| vec![0; bytes as usize]);
+            start.buffers.entry(at).or_insert_with(|| vec![0; bytes as usize].into());
         }
     }
     let mut sizes =

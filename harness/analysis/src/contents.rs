@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use entry_point::AnalysisOptions;
+use entry_point::{AnalysisOptions, InputBytes};
 use results::wire::BufferContents;
 use rspirv::spirv::ImageFormat;
 use spirv_reader::{SpirvModule, SpirvType};
@@ -16,9 +16,9 @@ pub(crate) fn all_contents(
 ) -> Vec<BufferContents> {
     let is_unchanged = |at: (u32, u32)| !finals.iter().any(|known| (known.at.0, known.at.1) == at);
     let unchanged = options.buffers.iter().filter(|(at, _)| !finals.is_empty() && is_unchanged(**at));
-    let initial = |((set, binding), bytes): (&(u32, u32), &Vec<u8>)| FinalBuffer {
+    let initial = |((set, binding), bytes): (&(u32, u32), &InputBytes)| FinalBuffer {
         at: (*set, *binding, 0),
-        bytes: bytes.clone(),
+        bytes: bytes.to_vec(),
         first_open_byte: None,
         first_unknown_byte: None,
         first_undefined_byte: None,

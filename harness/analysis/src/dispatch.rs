@@ -397,7 +397,7 @@ fn add_buffers(
         if *all > MAX_BYTES {
             return Err(Problem::Budget { what: "bytes of buffers", bound: MAX_BYTES as usize });
         }
-        let mut contents = given.cloned().unwrap_or_default();
+        let mut contents = given.map_or(Vec::new(), |given| given.to_vec());
         contents.resize(bytes as usize, 0);
         let name = if is_array { format!("{name}[{element}]") } else { name.clone() };
         let buffer =

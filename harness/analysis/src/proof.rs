@@ -3,6 +3,7 @@
 //! A counterexample sets only inputs that no option supplies. It is reported if a walk with these inputs finds a race.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use entry_point::input_place::{InputPlace, constant_option_place};
 use entry_point::{AnalysisOptions, DeadlinePredicate, FindingKind};
@@ -245,7 +246,7 @@ fn inputs_of(given: &AnalysisOptions, counterexample: &RacyInputs) -> Option<(An
                 }
             }
             InputMemory::Buffer(set, binding, 0) if !given.buffers.contains_key(&(set, binding)) => {
-                let contents = options.buffers.entry((set, binding)).or_default();
+                let contents = Arc::make_mut(options.buffers.entry((set, binding)).or_default());
                 contents.resize(contents.len().max(BUFFER_BYTES), 0);
                 // The element before the first one has the largest offsets.
                 let start = usize::try_from(input.offset).ok()?;

@@ -3,6 +3,8 @@
 //! The walk does not check such accesses. It is repeated with sizes that hold them; what still lies beyond needs a size
 //! from an option.
 
+use std::sync::Arc;
+
 use walk::{ExceededSize, NeededInput, RequiredSize};
 
 use entry_point::AnalysisOptions;
@@ -50,7 +52,7 @@ fn enlarge_buffer(options: &mut AnalysisOptions, at: (u32, u32), name: &str, req
     let contents = InputPlace::Contents(at);
     let contents = options.assumed.iter().find(|known| known.place == contents);
     let word = contents.map_or("zeros".to_owned(), |contents| contents.describe_value(options));
-    let known = options.buffers.entry(at).or_default();
+    let known = Arc::make_mut(options.buffers.entry(at).or_default());
     if known.len() >= bytes {
         return false;
     }

@@ -117,7 +117,7 @@ fn copy_scalar(options: &mut AnalysisOptions, from: &AnalysisOptions, input: &As
             (offset..).take(size as usize).map(|at| from.push.get(&at).copied().unwrap_or(0)).collect()
         }
         InputPlace::Scalar(at, offset, size) => {
-            let contents = from.buffers.get(&at).into_iter().flatten();
+            let contents = from.buffers.get(&at).into_iter().flat_map(|contents| contents.iter());
             contents.skip(offset as usize).take(size as usize).copied().collect()
         }
         _ => return,

@@ -1,6 +1,7 @@
 //! Detects inputs that do not belong to the shader, which are usually mistakes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use arithmetic::{TexelFormat, TexelKind};
 use rspirv::spirv::{ImageFormat, Op, StorageClass};
@@ -179,10 +180,10 @@ fn resolve_members(module: &SpirvModule, options: &mut AnalysisOptions) -> Resul
                 options.push.extend((scalar.offset..).zip(bytes));
                 continue;
             };
-            let contents = options.buffers.entry(at).or_insert_with(|| {
+            let contents = Arc::make_mut(options.buffers.entry(at).or_insert_with(|| {
                 options.given_members.insert(at, BTreeMap::new());
-                vec![0; block_size(module, &specialized, at).unwrap_or(DEFAULT_BYTES) as usize]
-            });
+                vec![0; block_size(module, &specialized, at).unwrap_or(DEFAULT_BYTES) as usize].into()
+            }));
             let first = scalar.offset as usize;
             if let Some(range) = contents.get_mut(first..first + bytes.len()) {
                 range.copy_from_slice(&bytes);

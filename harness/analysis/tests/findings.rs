@@ -22,7 +22,7 @@ fn walk_kernel(body: &str, workgroups: u32) -> Result<walk::GridReport, Refusal>
         ..AnalysisOptions::default()
     };
     for binding in 0..2 {
-        options.buffers.insert((0, binding), vec![0; 256]);
+        options.buffers.insert((0, binding), vec![0; 256].into());
     }
     walk::analyze_grid(&module, &options)
 }
@@ -215,10 +215,10 @@ fn large_grids_are_walked_whole() {
     let module = entry_point::read_module(kernel_text(&[own, "OpStore %place %me\n"].concat()).as_bytes())
         .expect("a module");
     let mut options = AnalysisOptions { grid: Some([256, 1, 1]), ..AnalysisOptions::default() };
-    options.buffers.insert((0, 1), vec![0; 4 * 64 * 256]);
+    options.buffers.insert((0, 1), vec![0; 4 * 64 * 256].into());
     let report = walk::analyze_grid(&module, &options).expect("a walk");
     assert_eq!((report.findings.len(), report.is_schedule_dependent), (0, false), "{:?}", report.findings);
-    options.buffers.insert((0, 1), vec![0; 4 * 64 * 256 - 4]);
+    options.buffers.insert((0, 1), vec![0; 4 * 64 * 256 - 4].into());
     let report = walk::analyze_grid(&module, &options).expect("a walk");
     assert_eq!(report.findings[0].kind, FindingKind::OutOfBounds);
     assert_eq!(report.findings[0].at[0].invocation.to_string(), "(63,0,0) of workgroup (255,0,0)");

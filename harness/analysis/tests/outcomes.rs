@@ -11,7 +11,7 @@ use vocabulary::Feature;
 fn contents_of_file(path: &str, grid: u32, buffers: &[((u32, u32), &[u32])]) -> FinalContents {
     let path = format!("{}/{path}.spvasm", env!("CARGO_MANIFEST_DIR"));
     let module = entry_point::read_module(&std::fs::read(path).unwrap()).unwrap();
-    let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>().into();
     let buffers = buffers.iter().map(|(at, words)| (*at, bytes(words))).collect();
     let options = AnalysisOptions { grid: Some([grid, 1, 1]), buffers, ..AnalysisOptions::default() };
     let dispatch = plan_dispatch(&module, &options).unwrap();

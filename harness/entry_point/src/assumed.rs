@@ -37,7 +37,7 @@ impl AssumedInput {
                 self.format_number((0..u64::from(*bytes)).map(|at| byte(offset + at)))
             }
             InputPlace::Scalar(at, offset, bytes) => {
-                let contents = options.buffers.get(at).map_or(&[][..], Vec::as_slice);
+                let contents = options.buffers.get(at).map_or(&[][..], |contents| contents);
                 let byte = |at: u64| contents.get(at as usize).copied().unwrap_or(0);
                 self.format_number((0..u64::from(*bytes)).map(|at| byte(offset + at)))
             }

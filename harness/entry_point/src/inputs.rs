@@ -9,7 +9,7 @@ pub use crate::contents::{
     address_offset_in, default_image, fill_bytes, parse_integer,
 };
 use crate::error::{self, Problem, Refusal, unsupported};
-use crate::options::AnalysisOptions;
+use crate::options::{AnalysisOptions, InputBytes};
 use crate::robustness::{BufferRobustness, Robustness};
 pub use crate::sampler::{AddressMode, Sampler};
 pub use spirv_reader::annotations::parse_binding;
@@ -179,8 +179,10 @@ fn read_case_key(
                 }
                 let contents = parse_contents(key, buffer, read_sibling)?;
                 match element {
-                    Some(element) => _ = options.buffer_elements.insert((set, binding, element), contents),
-                    None => _ = options.buffers.insert((set, binding), contents),
+                    Some(element) => {
+                        _ = options.buffer_elements.insert((set, binding, element), contents.into())
+                    }
+                    None => _ = options.buffers.insert((set, binding), contents.into()),
                 }
             }
         }
@@ -558,7 +560,7 @@ pub fn read_bound_module(bytes: &[u8], options: &AnalysisOptions) -> Result<Spir
 /// Merges a case file into options; existing options win.
 pub fn merge_options(mut first: AnalysisOptions, second: AnalysisOptions) -> AnalysisOptions {
     first.case_inputs = Some(Box::new(AnalysisOptions {
-        buffers: second.buffers.keys().map(|place| (*place, Vec::new())).collect(),
+        buffers: second.buffers.keys().map(|place| (*place, InputBytes::default())).collect(),
         aliases: second.aliases.clone(),
         images: second.images.keys().map(|place| (*place, ImageInput::default())).collect(),
         samplers: second.samplers.clone(),

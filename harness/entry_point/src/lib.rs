@@ -30,6 +30,7 @@ pub use error::{
 pub use finding::{FindingCause, FindingKind, InvocationId, LiftFinding, Spot, undefined_result};
 pub use non_observable::non_observable_ids;
 pub use options::{
-    AnalysisOptions, DEFAULT_UNROLL, DeadlinePredicate, ScheduleToken, ScheduleTokenError, StopFunction,
+    AnalysisOptions, DEFAULT_UNROLL, DeadlinePredicate, InputBytes, ScheduleToken, ScheduleTokenError,
+    StopFunction,
 };
 pub use robustness::{BufferRobustness, Robustness};

@@ -14,6 +14,9 @@ use crate::sampler::Sampler;
 use spirv_reader::annotations::Formula;
 use spirv_reader::{HlslRules, ShaderLanguage};
 
+/// The contents of a buffer, which copies of options share.
+pub type InputBytes = Arc<Vec<u8>>;
+
 /// Default bound on the iterations of loops that depend on read values.
 pub const DEFAULT_UNROLL: u32 = 2;
 
@@ -57,15 +60,15 @@ pub struct AnalysisOptions {
     /// short. Other inputs are unknown.
     pub stage_inputs: BTreeMap<u32, Vec<u8>>,
     /// Buffer contents by the name of the buffer; see `resolve_names`.
-    pub named_buffers: BTreeMap<String, Vec<u8>>,
+    pub named_buffers: BTreeMap<String, InputBytes>,
     /// Images and samplers by the name of a variable; see `resolve_names`.
     pub named_images: BTreeMap<String, ImageInput>,
     pub named_samplers: BTreeMap<String, Sampler>,
     /// Buffer contents by set and binding.
-    pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
+    pub buffers: BTreeMap<(u32, u32), InputBytes>,
     /// Contents of elements of arrays of buffers, by set, binding and element. If some elements of an array have
     /// contents, a walk refuses accesses to the others.
-    pub buffer_elements: BTreeMap<(u32, u32, u32), Vec<u8>>,
+    pub buffer_elements: BTreeMap<(u32, u32, u32), InputBytes>,
     /// Descriptors that are bound to the buffer of another one, by set and binding; see
     /// [`read_bound_module`](crate::inputs::read_bound_module).
     pub aliases: BTreeMap<(u32, u32), (u32, u32)>,

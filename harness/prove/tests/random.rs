@@ -5,6 +5,8 @@
 //! loops, barriers of different strength, workgroup memory, a buffer and a counter. `VK_LITMUS_KERNELS` sets their number.
 //! The walk runs with every value. The model takes longer: it judges about one value in `VK_LITMUS_MODEL_PART`.
 
+use std::sync::Arc;
+
 use entry_point::{AnalysisOptions, FindingCause, FindingKind};
 use litmus::Race;
 use model::{Budget, Model};
@@ -151,9 +153,9 @@ fn proofs_of_random_kernels_hold_in_the_walk() {
             for input in &counterexample.inputs {
                 if let InputMemory::Buffer(set, binding, _) = input.memory {
                     let contents =
-                        inputs.buffers.entry((set, binding)).or_insert_with(|| vec![0; BUFFER_BYTES]);
+                        inputs.buffers.entry((set, binding)).or_insert_with(|| vec![0; BUFFER_BYTES].into());
                     let start = input.offset as usize;
-                    contents[start..start + 4].copy_from_slice(&input.bytes);
+                    Arc::make_mut(contents)[start..start + 4].copy_from_slice(&input.bytes);
                     continue;
                 }
                 inputs.push.extend((input.offset..).zip(input.bytes.iter().copied()));

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvModule, SpirvType};
@@ -568,9 +569,7 @@ impl InputSearch<'_> {
                 }
             }
             (InputPlace::Length(at), Candidate::Bits(bytes)) => {
-                let mut contents = options.buffers.get(at).cloned().unwrap_or_default();
-                contents.resize(*bytes as usize, 0);
-                options.buffers.insert(*at, contents);
+                Arc::make_mut(options.buffers.entry(*at).or_default()).resize(*bytes as usize, 0);
             }
             (InputPlace::Constant(id), Candidate::Bits(bits)) => {
                 options.specialization.insert(*id, *bits);
@@ -617,7 +616,7 @@ pub(super) fn scalar_bits(kind: InputKind, (number, float): (u64, f32)) -> u64 {
 /// Shortens buffers of the default length: loops over all elements of long ones may exceed the steps of a trial.
 fn shorten_buffers(options: &mut AnalysisOptions) {
     for contents in options.buffers.values_mut().filter(|contents| contents.len() as u64 == DEFAULT_BYTES) {
-        contents.truncate(SHORT_BUFFER_BYTES);
+        Arc::make_mut(contents).truncate(SHORT_BUFFER_BYTES);
     }
 }
 
@@ -641,7 +640,7 @@ pub(crate) fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bi
             options.push.extend((offset..).zip(bits.to_le_bytes().into_iter().take(bytes as usize)));
         }
         InputPlace::Scalar(at, offset, bytes) => {
-            let Some(contents) = options.buffers.get_mut(&at) else { return };
+            let Some(contents) = options.buffers.get_mut(&at).map(Arc::make_mut) else { return };
             let place = (offset as usize..).zip(bits.to_le_bytes()).take(bytes as usize);
             for (at, byte) in place {
                 if let Some(place) = contents.get_mut(at) {
@@ -669,7 +668,7 @@ pub(crate) fn set_contents(options: &mut AnalysisOptions, at: SetBinding, word: 
             place.copy_from_slice(own);
         }
     }
-    options.buffers.insert(at, contents);
+    options.buffers.insert(at, contents.into());
 }
 
 fn default_size(module: &SpirvModule, binding: SetBinding) -> Option<[u32; 3]> {

@@ -159,7 +159,7 @@ fn analyze_dispatch(
     // The padding to whole words is part of the buffer that the model sees.
     let mut options = options.clone();
     for buffer in dispatch.buffers.iter().filter(|buffer| buffer.image.is_none()) {
-        options.buffers.insert((buffer.set, buffer.binding), buffer.bytes.clone());
+        options.buffers.insert((buffer.set, buffer.binding), buffer.bytes.clone().into());
     }
     let buffer_index = |at: (u32, u32, u32)| {
         writable.iter().position(|descriptor| *descriptor == at).map(|number| number as u32)

@@ -255,7 +255,7 @@ impl EntryPointPair<'_> {
                 let mut filled = chosen.clone();
                 for at in &free_buffers {
                     let bytes = filled.buffers.get(at).map_or(DEFAULT_BYTES, |known| known.len() as u64);
-                    filled.buffers.extend(fill_bytes(word, bytes).map(|contents| (*at, contents)));
+                    filled.buffers.extend(fill_bytes(word, bytes).map(|contents| (*at, contents.into())));
                 }
                 match compare(&filled) {
                     Ok(mut found) if found.verdict == RefineVerdict::Breaks => {

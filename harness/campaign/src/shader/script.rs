@@ -328,7 +328,7 @@ impl ScriptRun {
                     options.aliases.insert(*at, *first);
                     continue;
                 }
-                _ if !is_image => _ = options.buffers.insert(*at, buffer.bytes.clone()),
+                _ if !is_image => _ = options.buffers.insert(*at, buffer.bytes.clone().into()),
                 _ => {}
             }
             if *is_written {

@@ -476,8 +476,8 @@ impl KernelArguments {
                 bound.for_each(|address| address.bytes.clone_from(&contents));
             } else {
                 match inputs::parse_binding(name) {
-                    Some(binding) => _ = options.buffers.insert(binding, contents),
-                    None => _ = options.named_buffers.insert(name.clone(), contents),
+                    Some(binding) => _ = options.buffers.insert(binding, contents.into()),
+                    None => _ = options.named_buffers.insert(name.clone(), contents.into()),
                 }
             }
         }

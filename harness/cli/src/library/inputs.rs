@@ -118,14 +118,14 @@ impl ShaderInputs {
     /// Sets the initial contents of a buffer by set and binding; they are also its size.
     #[must_use]
     pub fn buffer(mut self, set: u32, binding: u32, bytes: Vec<u8>) -> ShaderInputs {
-        self.options.buffers.insert((set, binding), bytes);
+        self.options.buffers.insert((set, binding), bytes.into());
         self
     }
 
     /// Sets the initial contents of a buffer by the name of its block or variable.
     #[must_use]
     pub fn named_buffer(mut self, name: &str, bytes: Vec<u8>) -> ShaderInputs {
-        self.options.named_buffers.insert(name.to_owned(), bytes);
+        self.options.named_buffers.insert(name.to_owned(), bytes.into());
         self
     }
 

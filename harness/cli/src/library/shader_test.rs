@@ -509,7 +509,7 @@ impl LoadedDispatch {
             let at = unused.get(at).copied().or_else(|| self.descriptor_of(*at));
             let Some(at) = at else { continue };
             match image.and_then(|(format, size)| Some((format.texels()?, size))) {
-                None => _ = options.buffers.insert(at, bytes.clone()),
+                None => _ = options.buffers.insert(at, bytes.clone().into()),
                 Some((format, size)) => {
                     let texels = TexelInput::Bytes(unpack_texels(format, bytes));
                     let format = image.map(|(format, _)| format as u32);

@@ -34,9 +34,9 @@ pub(super) fn compare_for_contents(
         let fill_buffers = |options: &AnalysisOptions| {
             let mut filled = options.clone();
             for at in &descriptors {
-                let bytes = filled.buffers.get(at).map_or(DEFAULT_BYTES as usize, Vec::len);
-                let contents = number.to_le_bytes().into_iter().cycle().take(bytes).collect();
-                filled.buffers.insert(*at, contents);
+                let bytes = filled.buffers.get(at).map_or(DEFAULT_BYTES as usize, |known| known.len());
+                let contents: Vec<u8> = number.to_le_bytes().into_iter().cycle().take(bytes).collect();
+                filled.buffers.insert(*at, contents.into());
             }
             filled
         };

@@ -240,7 +240,7 @@ impl ObjectBuilder<'_> {
         let assumed = |input: &AssumedInput| input.place == InputPlace::Length(at);
         let own = self.options.buffer_elements.get(&(at.0, at.1, index.unwrap_or(0)));
         let (bytes, given) = match own.or_else(|| self.options.buffers.get(&at)) {
-            Some(bytes) => (bytes.clone(), !self.options.assumed.iter().any(assumed)),
+            Some(bytes) => (bytes.to_vec(), !self.options.assumed.iter().any(assumed)),
             None if self.is_annotated && annotated.is_none() => {
                 return Err(missing_input(program.module, variable));
             }

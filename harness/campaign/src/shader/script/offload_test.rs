@@ -351,7 +351,7 @@ fn bind_resource(
         column,
     });
     if let Some(counter) = places.take("CounterBinding") {
-        run.options.buffers.insert((set, counter.number()?), vec![0; 4]);
+        run.options.buffers.insert((set, counter.number()?), vec![0; 4].into());
     }
     places.finish()?;
     fields.finish()?;
