@@ -10,6 +10,7 @@
 mod conventions;
 mod elements;
 mod launch;
+mod resource_sizes;
 mod rounds;
 pub(crate) mod search;
 mod settle;
@@ -18,9 +19,7 @@ mod sharing;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rspirv::spirv::StorageClass;
-use spirv_reader::{
-    ArgumentPlace, GlobalVariable, KernelArgument, Specialized, SpirvModule, SpirvOperation, SpirvType, Stage,
-};
+use spirv_reader::{ArgumentPlace, KernelArgument, Specialized, SpirvModule, SpirvOperation, Stage};
 
 pub(crate) use self::conventions::are_zero_counters;
 use self::conventions::{Conventions, has_degenerate_number, is_beyond_positions};
@@ -28,6 +27,7 @@ use self::elements::has_fewer_elements;
 use self::launch::{
     LaunchFindings, LaunchSearch, MissingLaunch, add_samplers, choose_launch, large_grid_workgroups,
 };
+use self::resource_sizes::has_larger_resource;
 use self::search::InputSearch;
 use crate::axes::AxisUse;
 use crate::dispatch::uses_subgroups;
@@ -330,7 +330,8 @@ impl InputChoice {
             let convention = !is_conventional || self.conventions.is_satisfied_by(other);
             let is_degenerate = found.kind.is_race()
                 && (has_degenerate_number(&inputs, options, other)
-                    || is_beyond_positions(&inputs, other, trial));
+                    || is_beyond_positions(&inputs, other, trial)
+                    || has_larger_resource(module, &inputs, options, other));
             let is_covered = trial.covers(found.kind, &found.blocks) && !is_smaller(other, trial);
             trial.is_complete && is_covered && convention && !is_degenerate
         };
@@ -384,7 +385,10 @@ impl InputChoice {
     pub(crate) fn inputs_of(&self, found: &GridFinding) -> Vec<usize> {
         let bounds = self.due_to_bounds.get(&found.finding_key()).into_iter().flatten();
         let inputs: Vec<usize> = found.inputs.iter().chain(bounds).copied().collect();
-        if inputs.is_empty() { found.control.clone() } else { inputs }
+        // Others keep the first choice from reaching its code.
+        let blocked = self.chosen.iter().take(1).flat_map(|trial| &trial.blocked);
+        let blocking = blocked.filter(|one| one.contains(found)).flat_map(|one| one.inputs.iter().copied());
+        if inputs.is_empty() { found.control.clone() } else { blocking.chain(inputs).collect() }
     }
 
     /// Returns true if an access may be out of bounds only in the chosen grid.
@@ -654,25 +658,6 @@ fn is_grid_free(module: &SpirvModule, options: &AnalysisOptions) -> bool {
     let given = options.buffers.keys().any(is_whole) || !options.images.is_empty();
     let annotated = module.annotations != spirv_reader::annotations::Annotations::default();
     !annotated && !given && options.grid.is_none()
-}
-
-/// Returns the member of a block at an offset, or `None` if no variable of this binding is a block.
-pub(super) fn member_at(
-    module: &SpirvModule,
-    specialized: &Specialized<'_>,
-    binding: SetBinding,
-    offset: u64,
-) -> Option<u64> {
-    let is_bound = |(id, variable): &(&u32, &GlobalVariable)| {
-        matches!(module.types.get(&variable.ty), Some(SpirvType::Struct { .. }))
-            && module.descriptor_of(**id) == Some(binding)
-    };
-    let (_, variable) = module.variables.iter().find(is_bound)?;
-    let start = |member: u64| specialized.part_of(variable.ty, member).ok().map(|part| part.offset);
-    let members = 0..specialized.part_count(variable.ty).ok()? as u64;
-    members
-        .filter(|member| start(*member).is_some_and(|start| start <= offset))
-        .max_by_key(|member| start(*member))
 }
 
 /// Returns the size of a buffer whose contents are not given.

@@ -7,7 +7,7 @@
 use entry_point::input_place::{AssumedInput, InputKind};
 use entry_point::{AnalysisOptions, FindingKind};
 use prove::{ProofReport, Unproved, UnprovedReason};
-use spirv_reader::{SpirvModule, SpirvOperation};
+use spirv_reader::SpirvModule;
 use walk::{Blocked, GridFinding, GridReport, NeededInput};
 
 use crate::needs::{chosen_constants, needed_inputs};
@@ -69,7 +69,6 @@ pub(crate) fn refute_clean(
         && !is_synchronized
         && found.inputs.is_empty()
         && (!walk.sets_contents || found.kind == FindingKind::DivergentBarrier)
-        && !has_texel(module, found)
         && is_ordinary(&walk);
     let is_float =
         |at: &usize| chosen.assumed.get(*at).is_some_and(|input| matches!(input.kind, InputKind::Float(_)));
@@ -99,11 +98,4 @@ pub(crate) fn refute_clean(
         return Some(Refutation::Needs(Box::new(found.clone()), needs));
     }
     Some(if is_by_branches { Refutation::Racy(Box::new(walk)) } else { Refutation::Named(walk.inputs) })
-}
-
-/// Returns true if a finding is about a texel, whose address may depend on inputs that a walk does not track.
-fn has_texel(module: &SpirvModule, found: &GridFinding) -> bool {
-    let code: Vec<_> = module.functions.values().flat_map(|function| &function.code).collect();
-    let mut sites = found.sites.iter().filter_map(|site| code.get(*site as usize));
-    sites.any(|instruction| matches!(module.operation(instruction), SpirvOperation::Image(_)))
 }

@@ -213,6 +213,7 @@ impl Interpreter<'_> {
             );
         }
         let taint = coordinates.iter().fold(0, |all, one| all | one.1);
+        self.note_inputs(ctx, taint);
         let size = level_size(&texels, level);
         let mut index = 0_u64;
         for (axis, size) in size.iter().enumerate().rev() {

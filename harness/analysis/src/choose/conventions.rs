@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use spirv_reader::{Specialized, SpirvModule, SpirvOperation};
+use spirv_reader::{GlobalVariable, Specialized, SpirvModule, SpirvOperation, SpirvType};
 
-use super::member_at;
 use entry_point::assumed::{StartValue, atomic_bindings, atomic_members, start_values, written_members};
 use entry_point::input_place::{AssumedInput, InputPlace, SetBinding};
 use entry_point::{AnalysisOptions, FindingKind};
@@ -138,6 +137,25 @@ pub(crate) fn are_zero_counters(module: &SpirvModule, options: &AnalysisOptions,
         };
         atomics.contains(&at) && !has_computed_index(module, at) && is_zero(input, options)
     })
+}
+
+/// Returns the member of a block at an offset, or `None` if no variable of this binding is a block.
+fn member_at(
+    module: &SpirvModule,
+    specialized: &Specialized<'_>,
+    binding: SetBinding,
+    offset: u64,
+) -> Option<u64> {
+    let is_bound = |(id, variable): &(&u32, &GlobalVariable)| {
+        matches!(module.types.get(&variable.ty), Some(SpirvType::Struct { .. }))
+            && module.descriptor_of(**id) == Some(binding)
+    };
+    let (_, variable) = module.variables.iter().find(is_bound)?;
+    let start = |member: u64| specialized.part_of(variable.ty, member).ok().map(|part| part.offset);
+    let members = 0..specialized.part_count(variable.ty).ok()? as u64;
+    members
+        .filter(|member| start(*member).is_some_and(|start| start <= offset))
+        .max_by_key(|member| start(*member))
 }
 
 /// Returns true if an access of a buffer may have an index that is not constant.

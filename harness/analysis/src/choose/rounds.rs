@@ -253,8 +253,11 @@ impl InputSearch<'_> {
     /// These numbers were tried and not chosen, because such a race may be one of strides that overlap.
     pub(super) fn race_of_rejected_numbers(&self, others: &[usize]) -> Option<RaceOfValues> {
         let (at, race) = self.races_of_trials(others).find(|(at, race)| {
-            let input = |input: &usize| self.trials[*at].0.assumed.get(*input);
-            race.inputs.iter().all(|at| input(at).is_some_and(AssumedInput::is_number))
+            let assumed = &self.trials[*at].0.assumed;
+            let is_size = |input: &AssumedInput| {
+                input.is_number() || matches!(input.place, InputPlace::Length(_) | InputPlace::Image(_))
+            };
+            race.inputs.iter().all(|at| assumed.get(*at).is_some_and(is_size))
         })?;
         Some(self.race_of_trial(at, race.inputs.clone(), race.without_inputs()))
     }
@@ -269,6 +272,9 @@ impl InputSearch<'_> {
         let complete = (0..self.trials.len())
             .rev()
             .filter(|at| self.trials[*at].1.is_complete && self.is_conventional(*at));
+        // An undefined value, such as that of a shift by too many bits, decides what follows from it.
+        let is_undefined = |key: &FindingKey| key.0 == FindingKind::UndefinedBehaviour;
+        let complete = complete.filter(move |at| !self.trials[*at].1.findings.keys().any(is_undefined));
         complete.flat_map(move |at| {
             let findings = self.trials[at].1.findings.iter();
             findings

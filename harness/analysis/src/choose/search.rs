@@ -30,6 +30,8 @@ const SHORT_BUFFER_BYTES: usize = 2048;
 const FLOAT_TRIALS: u64 = 3;
 /// Their values.
 const FLOAT_VALUES: [f32; 8] = [1.0, -1.0, 0.5, -0.5, 10.0, -10.0, 1000.0, -1000.0];
+/// One as a number of 64 bits, half of them after the point.
+pub(super) const FIXED_POINT_ONE: u64 = 1 << 32;
 /// Upper bound on the candidates for one input.
 const MAX_CANDIDATES: usize = 14;
 
@@ -140,6 +142,7 @@ impl InputSearch<'_> {
         for base in all.clone().into_iter().take(2) {
             all.extend(self.try_partial_workgroups(base, &all).filter(|_| all.len() < MAX_CHOICES));
             all.extend(self.try_second_rounds(base, &all).filter(|_| all.len() < MAX_CHOICES));
+            all.extend(self.try_covered_sizes(base, &all).filter(|_| all.len() < MAX_CHOICES));
         }
         all.extend(self.try_distinct_elements(&all).filter(|_| all.len() < MAX_CHOICES));
         for base in all.clone() {
@@ -533,9 +536,11 @@ impl InputSearch<'_> {
                 let bound = bound.map(|number| number.wrapping_add(x)).into_iter();
                 let neighbours =
                     neighbours.flat_map(|number| [number.wrapping_add(1), *number, number.wrapping_sub(1)]);
+                let is_wide = matches!(assumed.place, InputPlace::Push(_, 8) | InputPlace::Scalar(_, _, 8));
+                let one = is_wide.then_some(FIXED_POINT_ONE).into_iter();
                 let (row, all) = (x.saturating_mul(y), saturating_product([x, y, z]));
                 let typical_values = [x, row, y, z, self.workgroup_size, all, 1, 2, 4, 16, 0, 256, 4096];
-                bound.chain(neighbours).chain(typical_values).map(Candidate::Bits).collect()
+                one.chain(bound).chain(neighbours).chain(typical_values).map(Candidate::Bits).collect()
             }
         };
         let mut seen = BTreeSet::new();
@@ -671,7 +676,7 @@ pub(crate) fn set_contents(options: &mut AnalysisOptions, at: SetBinding, word: 
     options.buffers.insert(at, contents.into());
 }
 
-fn default_size(module: &SpirvModule, binding: SetBinding) -> Option<[u32; 3]> {
+pub(super) fn default_size(module: &SpirvModule, binding: SetBinding) -> Option<[u32; 3]> {
     let (_, variable) = module.variables.iter().find(|(id, variable)| {
         variable.class == StorageClass::UniformConstant && module.descriptor_of(**id) == Some(binding)
     })?;

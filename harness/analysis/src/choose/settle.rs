@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::conventions::{has_degenerate_number, is_beyond_positions};
-use super::search::{Candidate, InputSearch, MAX_TRIAL_STEPS, reaches_new_block, set_scalar};
+use super::search::{
+    Candidate, FIXED_POINT_ONE, InputSearch, MAX_TRIAL_STEPS, reaches_new_block, set_scalar,
+};
 use super::{is_declared, saturating_product};
 use crate::sizes::with_larger_sizes;
 use entry_point::input_place::InputKind;
@@ -38,7 +40,9 @@ impl InputSearch<'_> {
             let numbers = self.trials[primary].1.compared.get(&input).cloned().unwrap_or_default();
             // A number that wraps around, such as a size of -1, has other findings.
             let is_usual = |candidate: &Candidate| match candidate {
-                Candidate::Bits(bits) => *bits <= MAX_USUAL || !self.is_integer(input),
+                Candidate::Bits(bits) => {
+                    *bits <= MAX_USUAL || *bits == FIXED_POINT_ONE || !self.is_integer(input)
+                }
                 Candidate::Fill(_) => true,
             };
             let candidates = self.candidates(primary, input, &numbers);
