@@ -109,7 +109,12 @@ impl Prover<'_> {
             let conditions: Vec<Condition> = set.iter().map(|one| candidates[*one].clone()).collect();
             match self.prove_under(&conditions, refuted) {
                 // Conditions for few values hide a defect of ordinary ones.
-                Ok(_) if self.leave_few_values(&conditions, refuted) => leaves_few |= set.len() == 1,
+                Ok(_)
+                    if self.leave_few_values(&conditions, refuted)
+                        || self.exclude_rounded_grids(&conditions, refuted) =>
+                {
+                    leaves_few |= set.len() == 1;
+                }
                 Ok((exact, example)) => {
                     let found = Sufficient { conditions, exact, example };
                     let later = candidates.iter().zip(0..).filter(|(_, index)| {

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::condition::{Condition, Refuted};
 use crate::prover::{Claim, Prover, Query};
-use crate::term::{Operator, TermId};
+use crate::term::{FunctionKind, Operator, TermId};
 
 /// The values among which those are counted that conditions leave: all up to a number, and its multiples.
 const MAX_SMALL: u64 = 1_024;
@@ -65,6 +65,47 @@ impl Prover<'_> {
                         && !computed.iter().all(|term| is_one(&reached[at], *term))
             })
         })
+    }
+
+    /// Returns true if conditions bound the grid by an input, although the code itself treats positions beyond an input.
+    ///
+    /// Such code is for grids that applications round up to whole workgroups.
+    pub fn exclude_rounded_grids(&self, conditions: &[Condition], refuted: &[Refuted]) -> bool {
+        let terms = &self.summary.terms;
+        let has = |root: TermId, accepts: &dyn Fn(&FunctionKind) -> bool| {
+            let mut is_there = false;
+            terms.for_each_application(&[root], |id, _| is_there |= terms.kind_of(id).is_some_and(accepts));
+            is_there
+        };
+        let is_extent = |id| has(id, &|kind| matches!(kind, FunctionKind::GroupCount(_)));
+        let is_position =
+            |id| has(id, &|kind| matches!(kind, FunctionKind::LocalId(_) | FunctionKind::GroupId(_)));
+        let is_number = |id| {
+            let is_input = |kind: &FunctionKind| {
+                matches!(kind, FunctionKind::Contents(..) | FunctionKind::Specialization(_))
+            };
+            has(id, &is_input) && !is_position(id)
+        };
+        // `extent <= input` is that the input is not less.
+        let bounds_grid = |claim: &TermId| {
+            let less = terms.term(*claim).arguments.first().map(|less| &terms.term(*less).arguments);
+            less.is_some_and(
+                |sides| matches!(sides[..], [input, extent] if is_extent(extent) && is_number(input)),
+            )
+        };
+        let relates_positions = |(query, _): &Refuted| {
+            terms.any_subterm(&query.conjuncts, |term| {
+                let is_relation = matches!(
+                    term.operator,
+                    Operator::Less | Operator::LessSigned | Operator::Remainder | Operator::RemainderSigned
+                );
+                is_relation && {
+                    let (one, other) = (term.arguments[0], term.arguments[1]);
+                    is_position(one) && is_number(other) || is_number(one) && is_position(other)
+                }
+            })
+        };
+        self.inputs_of(conditions).1.iter().any(bounds_grid) && refuted.iter().any(relates_positions)
     }
 
     /// Returns the values of an input that claims leave, for some values of the other inputs.
