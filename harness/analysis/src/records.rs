@@ -7,7 +7,7 @@ use results::wire::{
 };
 use results::write::race::describe_need;
 use spirv_reader::{CodePlace, ShaderLanguage, SourcePosition, SpirvModule};
-use walk::{GridFinding, GridReport, GridSpot, NeededInput, WiderGridFinding};
+use walk::{GridFinding, GridReport, GridSpot, NeededInput, WiderGridFinding, variable_of_element};
 
 use crate::contents::all_contents;
 use crate::entry_options::{refusal_record, source_refusal_text};
@@ -167,8 +167,7 @@ pub fn needed_sentence(input: NeededInput) -> String {
 /// Merges findings of one kind and variable that the same fix removes.
 pub(crate) fn group_by_cause(findings: &mut Vec<FindingRecord>, placed: &mut Vec<GridFinding>) {
     let variable = |finding: &FindingRecord| {
-        let element = finding.element.as_deref().unwrap_or_default();
-        element.split(['[', '.']).next().unwrap_or_default().to_owned()
+        variable_of_element(finding.element.as_deref().unwrap_or_default()).to_owned()
     };
     let mut groups: Vec<(FindingRecord, usize)> = Vec::new();
     let mut kept = Vec::new();

@@ -11,7 +11,7 @@ use spirv_reader::{MemoryEffect, SourcePosition, SpirvInstruction, SpirvModule};
 
 use super::influence::InputInfluence;
 use super::race_classes::classify_races;
-use super::report::{CoverageLimit, FinalBuffer, GridFinding, GridReport, GridSpot};
+use super::report::{CoverageLimit, FinalBuffer, GridFinding, GridReport, GridSpot, variable_of_element};
 use super::schedule::{MAX_STEPS, SchedulePolicy};
 use super::setup::{MAX_INVOCATIONS, with_interpreter};
 use super::state::{Interpreter, SiteFinding, WalkSetup};
@@ -404,6 +404,8 @@ fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
         let is_equal = |cause| cause == FindingCause::EqualStores;
         let known = findings.iter().any(|known| {
             (known.kind, is_equal(known.cause)) == (kind, is_equal(found.cause))
+                && (!kind.is_race()
+                    || variable_of_element(&known.element) == variable_of_element(&finding.element))
                 && lines(&known.at) == lines(&finding.at)
         });
         if !known && findings.len() < MAX_FINDINGS {

@@ -65,7 +65,7 @@ pub use accessed_bytes::{
 pub use explore::{DEFAULT_SCHEDULES, analyze_grid, analyze_grid_thoroughly, analyze_until};
 pub use report::{
     Blocked, CoverageLimit, DecidingModel, ExceededSize, FinalBuffer, FindingKey, GridFinding, GridReport,
-    GridSpot, NeededInput, RequiredSize, WiderGridFinding, line_ranges,
+    GridSpot, NeededInput, RequiredSize, WiderGridFinding, line_ranges, variable_of_element,
 };
 pub use results::wire::RaceVerdict;
 pub use setup::MAX_INVOCATIONS;

@@ -22,7 +22,7 @@ use super::compute::instruction_name;
 use super::memory::MemoryObject;
 use super::program::DecodedInstruction;
 use super::race_check::{AccessOrder, AccessRecord};
-use super::report::GridSpot;
+use super::report::{GridSpot, variable_of_element};
 use super::shadow::WORD_BYTES;
 use super::slots::{GLOBAL_TAG, Slots, copy_slots, gather_slots, read_slot, scatter_value};
 use super::value::{
@@ -210,9 +210,9 @@ impl Interpreter<'_> {
         found.at.iter().map(spot).collect()
     }
 
-    /// Reports a defect once for each set of source lines.
+    /// Reports a defect once for each set of source lines, and a race once for each variable there.
     pub fn report_finding(&mut self, mut found: SiteFinding) {
-        if self.reported.insert(self.finding_lines(found.cause, &found.at)) {
+        if self.reported.insert(self.finding_lines(&found)) {
             if found.cause.kind() == FindingKind::Hang {
                 found.inputs |= self.influence.control;
             }
@@ -220,13 +220,10 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Returns the kind and the lines of a finding, by which each is reported once.
-    fn finding_lines(
-        &self,
-        cause: FindingCause,
-        at: &[(u32, InvocationId, Option<bool>)],
-    ) -> (FindingKind, Vec<u32>) {
-        let mut sites: Vec<u32> = at
+    /// Returns the kind and the lines of a finding, and the variable of a race, by which each is reported once.
+    fn finding_lines(&self, found: &SiteFinding) -> (FindingKind, Vec<u32>, String) {
+        let mut sites: Vec<u32> = found
+            .at
             .iter()
             .map(|(site, ..)| match self.program.source_place(*site) {
                 // Sites without a line are distinguished by their number; the tag distinguishes them from
@@ -237,8 +234,10 @@ impl Interpreter<'_> {
             .collect();
         sites.sort_unstable();
         // Unequal stores of the same lines are reported as well.
-        sites.extend((cause == FindingCause::EqualStores).then_some(u32::MAX));
-        (cause.kind(), sites)
+        sites.extend((found.cause == FindingCause::EqualStores).then_some(u32::MAX));
+        let kind = found.cause.kind();
+        let variable = if kind.is_race() { variable_of_element(&found.element) } else { "" };
+        (kind, sites, variable.to_owned())
     }
 
     /// Returns true for a race in workgroup memory of an atomic at a place that inputs decide and a plain access at one that
@@ -310,8 +309,9 @@ impl Interpreter<'_> {
             (record.site.instruction, identity, Some(stores(record)))
         };
         let at = vec![spot(earlier), spot(later)];
-        // Most conflicts are those of other elements at the same lines.
-        if self.reported.contains(&self.finding_lines(cause, &at)) {
+        // Most conflicts are those of other elements at the same instructions.
+        let sites = [at[0].0.min(at[1].0), at[0].0.max(at[1].0)];
+        if !self.conflicts.insert((cause.kind(), is_equal, sites)) {
             return;
         }
         let name = self.element_name(ctx, pointer, conflict.word * WORD_BYTES);

@@ -48,6 +48,11 @@ pub struct GridFinding {
     pub is_keyed: bool,
 }
 
+/// Returns the variable of an element, such as `B` of `B.d[0]`.
+pub fn variable_of_element(element: &str) -> &str {
+    element.split(['[', '.']).next().unwrap_or_default()
+}
+
 impl GridFinding {
     /// Returns a finding that depends on no assumed input.
     pub fn new(cause: FindingCause, message: String, at: Vec<GridSpot>) -> GridFinding {

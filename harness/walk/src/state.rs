@@ -54,7 +54,9 @@ pub(super) struct Interpreter<'a> {
     /// True if a later write is unordered with such a load.
     pub has_unsettled_load: bool,
     pub findings: Vec<SiteFinding>,
-    pub reported: BTreeSet<(FindingKind, Vec<u32>)>,
+    pub reported: BTreeSet<(FindingKind, Vec<u32>, String)>,
+    /// The conflicts that are reported: kind, true for equal stores, and the instructions.
+    pub conflicts: BTreeSet<(FindingKind, bool, [u32; 2])>,
     /// True if the schedule decided control flow or an address.
     pub is_schedule_dependent: bool,
     /// True if a subgroup operation was executed without some lanes, running or ended.
@@ -140,6 +142,7 @@ impl<'a> Interpreter<'a> {
             has_unsettled_load: false,
             findings: Vec::new(),
             reported: BTreeSet::new(),
+            conflicts: BTreeSet::new(),
             spare_frames: Vec::new(),
             is_schedule_dependent: false,
             has_partial_subgroups: false,
