@@ -547,7 +547,17 @@ fn add_all_fixes(
         }
         Some(race_line(file, &module, &options, report))
     };
-    repair_source(line, walked, source, RepairWalks { analyze: &walk, walk_with_inputs: &find }, &stop);
+    let refute = |bytes: &[u8]| {
+        let module = entry_point::inputs::read_bound_module(bytes, requested).ok();
+        let module = module.filter(|_| request.proofs != ProofMode::None)?;
+        let proof = prove_before_walks(request, &module, requested)?;
+        let limited = limited_options(request, requested, RacePhase::Fixes);
+        let walk = replay(&module, &limited, proof.counterexamples.iter().filter(|_| !proof.is_proved))?;
+        Some(walk.report.findings.iter().map(|found| finding_record(file, &module, found)).collect())
+    };
+    let refute = |bytes: &[u8]| refute(bytes).unwrap_or_default();
+    let walks = RepairWalks { analyze: &walk, walk_with_inputs: &find, refute: &refute };
+    repair_source(line, walked, source, walks, &stop);
 }
 
 /// An entry point by the rules of its source language.

@@ -29,7 +29,7 @@ use walk::GridReport;
 
 use crate::record::change_record;
 use edit::SourceFix;
-use finding::{RepairTarget, finding_key, variable_key};
+use finding::{LineKey, RepairTarget, finding_key, is_among, line_keys, variable_key};
 use text::ShaderText;
 
 /// Upper bound on the changed texts of one entry point.
@@ -79,6 +79,8 @@ pub struct RepairWalks<'a> {
     pub analyze: &'a dyn Fn(&[u8]) -> Option<WalkedSource>,
     /// Walks a few schedules with these inputs, until a finding satisfies the predicate.
     pub walk_with_inputs: &'a InputWalk<'a>,
+    /// Returns the findings for the inputs of a proof's counterexamples.
+    pub refute: &'a dyn Fn(&[u8]) -> Vec<FindingRecord>,
 }
 
 /// Searches edits for the findings of an entry point. Edits that are found replace the fixes of the module.
@@ -153,23 +155,6 @@ type FindingCounts = BTreeMap<(String, String), usize>;
 fn has_fewer_findings(after: &FindingCounts, before: &FindingCounts, removed: &LineKey) -> bool {
     let key = (removed.0.clone(), removed.1.clone());
     after.get(&key) < before.get(&key)
-}
-
-/// The kind and variable of a finding, and the text of its lines.
-type LineKey = (String, String, Vec<String>);
-
-/// Returns keys of findings with the text of their lines, which an edit elsewhere does not change.
-fn line_keys(text: &str, findings: &[FindingRecord]) -> Vec<LineKey> {
-    let lines: Vec<&str> = text.lines().collect();
-    let text = |line: Option<u32>| {
-        let index = (line.unwrap_or(0) as usize).wrapping_sub(1);
-        lines.get(index).map_or(String::new(), |text| text.trim().to_owned())
-    };
-    let key = |finding: &FindingRecord| {
-        let (kind, variable) = finding_key(finding);
-        (kind, variable, finding.at.iter().map(|place| text(place.line)).collect())
-    };
-    findings.iter().map(key).collect()
 }
 
 /// A change of the text.
@@ -376,6 +361,7 @@ impl RepairSearch<'_> {
                 }
             };
             fixes.extend(barriers::place_changes(parsed, finding, &changes));
+            fixes.extend(barriers::separate_statements(parsed, finding));
             fixes.extend(update::update_fixes(parsed, finding));
             fixes.extend(barriers::replace_barriers(parsed, finding));
             fixes.extend(invocations::separate_rounds(parsed, finding));
@@ -419,8 +405,9 @@ impl RepairSearch<'_> {
         let module = self.compile_text(&text)?;
         let mut is_order_dependent = false;
         let WalkedSource { options, further_options, .. } = &state.walked;
-        let is_removed =
-            |found: &FindingRecord| line_keys(&text, std::slice::from_ref(found)).contains(removed);
+        let is_removed = |found: &FindingRecord| {
+            is_among(removed, &line_keys(&text, std::slice::from_ref(found)), &state.text)
+        };
         for options in std::iter::once(options).chain(further_options) {
             let line = (self.walks.walk_with_inputs)(&module, options, &is_removed);
             // A change after which the walk does not end is refused, except if the model decided the unchanged shader.
@@ -464,7 +451,7 @@ impl RepairSearch<'_> {
         let is_partial = self.is_atomic_pass && after.contains_key(&variable);
         if is_partial
             || !has_fewer_findings(&after, &before, removed)
-            || changed.line_keys().contains(removed)
+            || is_among(removed, &changed.line_keys(), &state.text)
         {
             return Trial::Useless;
         }
@@ -472,10 +459,9 @@ impl RepairSearch<'_> {
             |(key, count): (&(String, String), &usize)| known.get(key).is_none_or(|known| known < count);
         if !after.iter().any(is_new) {
             let entry = state.walked.options.entry.as_deref();
-            return match adds_divergent_barrier(&base.walked.module, &changed.walked.module, entry) {
-                true => Trial::Useless,
-                false => Trial::Improved(changed),
-            };
+            let is_refuted = adds_divergent_barrier(&base.walked.module, &changed.walked.module, entry)
+                || is_among(removed, &line_keys(&changed.text, &(self.walks.refute)(module)), &state.text);
+            return if is_refuted { Trial::Useless } else { Trial::Improved(changed) };
         }
         let completable = ["divergent-barrier", "uninitialised-read", "race"];
         let mut new_keys =
@@ -537,7 +523,8 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
             FoundRepair::InWords(_) => keys[index].0 == "race",
             // An edit of its line changes the key of a finding that remains, but not their number.
             FoundRepair::Edits(_) => {
-                !remaining_keys.contains(&keys[index]) && has_fewer_findings(&counts, &previous, &keys[index])
+                !is_among(&keys[index], &remaining_keys, &first.text)
+                    && has_fewer_findings(&counts, &previous, &keys[index])
             }
         };
         let record = |step: &RepairStep, (line_number, change): &(u32, ShaderChange)| ChangeRecord {

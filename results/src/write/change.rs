@@ -25,8 +25,10 @@ fn statement_in_line(record: &ChangeRecord) -> Option<&str> {
     };
     let edit = record.edits.iter().find(|edit| edit.removed > 0 && Some(edit.line) == record.line)?;
     let lines: Vec<&str> = edit.text.lines().map(str::trim).collect();
-    let inserted = lines.iter().position(|line| line == code)?;
-    let (before, after) = (lines.get(..inserted)?.last()?, lines.get(inserted + 1)?);
+    let inserted = |(at, line): (usize, &&str)| Some((at, line.strip_suffix(code.as_str())?.len()));
+    let (at, length) = lines.iter().enumerate().find_map(inserted)?;
+    let before = if length > 0 { lines[at][..length].trim_end() } else { lines.get(..at)?.last()? };
+    let after = lines.get(at + 1)?;
     match side {
         InsertionSide::Before => Some(after),
         InsertionSide::After => Some(before),

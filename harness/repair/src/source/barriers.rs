@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use litmus::StorageClass;
 use results::wire::{
     ChangeMemory, ChangeQualifier, ChangeRecord, InsertionAnchor, InsertionSide, ShaderChange,
 };
@@ -41,6 +42,25 @@ pub(super) fn place_changes(
     }
     fixes.retain(|fix| !fix.edits.is_empty());
     fixes
+}
+
+/// Returns barriers between the statements of one line, if accesses of one workgroup race there.
+///
+/// Changes of the module have no place within a line.
+pub(super) fn separate_statements(source: &ShaderText, target: &RepairTarget) -> Vec<SourceFix> {
+    let Some(line) = target.lines.first().copied() else { return Vec::new() };
+    let is_shared = shared_variable_names(source).into_iter().any(|name| target.may_be_element(name));
+    let class = if is_shared { StorageClass::Workgroup } else { StorageClass::Buffer };
+    let code = source.language.control_barrier(class);
+    let statements = source.simple_statements_on(line);
+    let is_within = target.is_one_workgroup && target.lines.iter().all(|other| *other == line);
+    let places = statements.iter().skip(1).rev().filter(|one| is_within && !source.is_unbraced(&one.range));
+    let (side, anchor) = (InsertionSide::Before, InsertionAnchor::Line);
+    let change = ShaderChange::Insert { code: code.clone(), side, anchor };
+    let fix = |statement: &&ShaderStatement| {
+        SourceFix::new(vec![insert_next_to(source, statement, &code, true)], line, change.clone())
+    };
+    places.take(MAX_PLACEMENTS).map(fix).collect()
 }
 
 /// Returns the placements of one change in the source.

@@ -68,6 +68,31 @@ pub(super) fn finding_key(finding: &FindingRecord) -> (String, String) {
     variable_key(&finding.kind, finding.element.as_deref().unwrap_or_default())
 }
 
+/// The kind and variable of a finding, and the text of its lines.
+pub(super) type LineKey = (String, String, Vec<String>);
+
+/// Returns keys of findings with the text of their lines, which an edit elsewhere does not change.
+pub(super) fn line_keys(text: &str, findings: &[FindingRecord]) -> Vec<LineKey> {
+    let lines: Vec<&str> = text.lines().collect();
+    let text = |line: Option<u32>| {
+        let index = (line.unwrap_or(0) as usize).wrapping_sub(1);
+        lines.get(index).map_or(String::new(), |text| text.trim().to_owned())
+    };
+    let key = |finding: &FindingRecord| {
+        let (kind, variable) = finding_key(finding);
+        (kind, variable, finding.at.iter().map(|place| text(place.line)).collect())
+    };
+    findings.iter().map(key).collect()
+}
+
+/// Returns true if one of some findings may be the one to remove: on its lines, or on others that a text did not have.
+pub(super) fn is_among(removed: &LineKey, findings: &[LineKey], before: &str) -> bool {
+    let is_line =
+        |line: &String| removed.2.contains(line) || !before.lines().any(|known| known.trim() == line);
+    let is_same = |key: &LineKey| (&key.0, &key.1) == (&removed.0, &removed.1) && key.2.iter().all(is_line);
+    findings.iter().any(is_same)
+}
+
 /// Returns the key of findings of a kind about an element.
 pub(super) fn variable_key(kind: &str, element: &str) -> (String, String) {
     let kind_group = match kind {
