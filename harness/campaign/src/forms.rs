@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use litmus::minimize::ddmin;
-use results::wire::{RunLine, VerdictWord};
+use results::wire::{NeededTransformations, RunLine, VerdictWord};
 use runner::RunVariant;
 use shaders::Variant;
 use shaders::transform::KernelForm;
@@ -44,9 +44,19 @@ fn with_form(variant: RunVariant, form: Option<KernelForm>) -> RunVariant {
     RunVariant { shader: Variant { form, ..variant.shader }, ..variant }
 }
 
-/// Searches for a shortest list of transformations with which each test that violates the model in transformed
-/// forms still does, by delta debugging over the transformations of its first such form. Reports them with a
-/// command.
+/// A violation in a transformed form, with the transformations that it needs.
+#[derive(Clone, Debug)]
+pub struct ReducedForm {
+    /// Id of the violating test.
+    pub id: String,
+    /// Name of the device.
+    pub device: String,
+    pub transformations: NeededTransformations,
+}
+
+/// Searches for shortest lists of transformations with which tests that violate the model in transformed forms
+/// still do, by delta debugging. A form that has all transformations of a list that is already known for its test
+/// and device may show the same violation, and is not reduced. Reports each list with a command.
 ///
 /// # Errors
 /// If no worker can be started.
@@ -55,9 +65,12 @@ pub fn reduce_forms(
     lines: &[RunLine],
     seed: u64,
     on_message: MessageSink<'_>,
-) -> Result<(), Failure> {
+) -> Result<Vec<ReducedForm>, Failure> {
     let deadline = Instant::now() + REDUCTION_TIME;
-    let mut reduced = Vec::new();
+    let mut reduced: Vec<ReducedForm> = Vec::new();
+    // Lists of transformations, with the test and the device of each.
+    let mut known: Vec<(_, Vec<&str>)> = Vec::new();
+    let mut skipped_count = 0;
     let violations = lines
         .iter()
         .rev()
@@ -75,10 +88,13 @@ pub fn reduce_forms(
         else {
             continue;
         };
-        if reduced.contains(&origin) {
+        if known.iter().any(|(of, names)| *of == origin && contains_names(&form.names(), names)) {
             continue;
         }
-        reduced.push(origin);
+        if Instant::now() >= deadline {
+            skipped_count += 1;
+            continue;
+        }
         let time = Duration::try_from_secs_f64(2.0 * line.seconds).unwrap_or(MAX_TRY_TIME);
         let mut violates = |steps: &[u32]| -> Result<bool, Failure> {
             if Instant::now() >= deadline {
@@ -99,21 +115,42 @@ pub fn reduce_forms(
         };
         let mut steps = form.steps();
         let found = if violates(&[])? {
+            known.push((origin, Vec::new()));
             "the violation needs no transformation: the test without a form shows it too".to_owned()
         } else if violates(&steps)? {
             ddmin(&mut steps, &mut violates)?;
-            let (least, all) = (form.with_steps(&steps), form.steps().len());
+            let least = form.with_steps(&steps);
             let again = source.clone().with_variant_replaced(&with_form(plain, Some(least)).to_string());
-            format!(
-                "the violation needs {} of {all} transformations: {}\nagain: {}",
+            let replay = line.replay.replace(&source.argument, &again.argument);
+            let (names, count) = (least.names(), form.steps().len());
+            let message = format!(
+                "the violation needs {} of {count} transformations: {}\nagain: {replay}",
                 steps.len(),
-                least.names().join(", "),
-                line.replay.replace(&source.argument, &again.argument)
-            )
+                names.join(", ")
+            );
+            let transformations = NeededTransformations {
+                id: again.id,
+                names: names.iter().map(|name| (*name).to_owned()).collect(),
+                replay,
+            };
+            known.push((origin, names));
+            let (id, device) = (source.id.clone(), target.name.clone());
+            reduced.push(ReducedForm { id, device, transformations });
+            message
         } else {
             "the violation did not show again in the time of its reduction".to_owned()
         };
         on_message(&format!("{} on {}: {found}", source.id, target.name));
     }
-    Ok(())
+    if skipped_count > 0 {
+        let seconds = REDUCTION_TIME.as_secs();
+        on_message(&format!("{skipped_count} more forms violate: the time to reduce forms is {seconds} s"));
+    }
+    Ok(reduced)
+}
+
+/// Returns true if a list has each name of another as often as that.
+fn contains_names(all: &[&str], some: &[&str]) -> bool {
+    let count = |names: &[&str], name| names.iter().filter(|other| **other == name).count();
+    some.iter().all(|name| count(some, *name) <= count(all, *name))
 }

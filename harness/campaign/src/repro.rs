@@ -16,7 +16,7 @@ use model::{
     predict_with_growing_bound,
 };
 use results::read::Results;
-use results::wire::{CodegenVerdict, DeviceRecord, RunLine, VerdictWord};
+use results::wire::{CodegenVerdict, DeviceRecord, NeededTransformations, RunLine, VerdictWord};
 use results::write::codegen;
 use runner::RunVariant;
 use shaders::Program;
@@ -62,6 +62,8 @@ struct ReproSubject {
 struct RecordedVerdict {
     line: RunLine,
     device: Option<DeviceRecord>,
+    /// The transformations that the violation needs; the kernels have no others.
+    transformations: Option<NeededTransformations>,
 }
 
 #[derive(Clone, Debug)]
@@ -229,14 +231,18 @@ fn select_recorded(
     let plan = results.plan.as_ref();
     let record = plan.and_then(|plan| plan.tests.iter().find(|test| test.id == line.id));
     let text = record.map(|record| record.text.clone()).unwrap_or_default();
+    let mut codes = results.machine_code.iter();
+    let code = codes.find(|code| (&code.id, &code.device) == (&line.id, &line.device));
+    let transformations = code.and_then(|code| code.transformations.clone());
+    let test_id = transformations.as_ref().map_or(&line.id, |needed| &needed.id);
     let loaded = if text.is_empty() {
-        load_single_test(&line.id)?
+        load_single_test(test_id)?
     } else {
-        let (id, variant) = line.id.split_once('@').unwrap_or((&line.id, ""));
+        let (id, variant) = test_id.split_once('@').unwrap_or((test_id, ""));
         let source = TestSource {
-            id: line.id.clone(),
+            id: test_id.clone(),
             file: id.to_owned(),
-            argument: line.id.clone(),
+            argument: test_id.clone(),
             variant: variant.to_owned(),
             origin: SourceOrigin::Embedded(id.to_owned()),
             text: Ok(text),
@@ -244,7 +250,7 @@ fn select_recorded(
         source.load().map_err(|rejected| rejected.failure)?
     };
     let device = plan.and_then(|plan| plan.devices.iter().find(|device| device.name == line.device));
-    Ok((loaded, RecordedVerdict { line: line.clone(), device: device.cloned() }))
+    Ok((loaded, RecordedVerdict { line: line.clone(), device: device.cloned(), transformations }))
 }
 
 /// The number of tests listed in an error.

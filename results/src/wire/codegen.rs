@@ -310,6 +310,17 @@ pub struct CodegenStep {
     pub effect: String,
 }
 
+/// The transformations that a violation in a transformed form of a test needs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct NeededTransformations {
+    /// The id of the test in the smallest form that was found.
+    pub id: String,
+    /// Names of transformations, in the order in which they apply.
+    pub names: Vec<String>,
+    /// A command that runs this form.
+    pub replay: String,
+}
+
 /// A line of `machine-code.jsonl` in a results folder: compiled code of a violating test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct MachineCodeLine {
@@ -331,6 +342,9 @@ pub struct MachineCodeLine {
     pub ran: Vec<CodegenForm>,
     /// A command that prints `kernels` again.
     pub replay: String,
+    /// For a transformed form, the transformations that its violation needs, if they were found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transformations: Option<NeededTransformations>,
 }
 
 /// Version of [`CodegenEditLine`].

@@ -34,9 +34,14 @@ pub struct CodeSection {
     pub is_aligned: bool,
 }
 
-/// Returns the sections of a record: first the kernels with only the threads of the test, then those that
-/// ran.
+/// Returns the sections of a record: the transformations that its violation needs, the kernels with only the
+/// threads of the test, and those that ran.
 pub fn code_sections(line: &MachineCodeLine) -> Vec<CodeSection> {
+    let needed = line.transformations.iter().map(|needed| CodeSection {
+        heading: "the transformations that the violation needs".to_owned(),
+        text: format!("{}\nagain: {}\n", needed.names.join("\n"), needed.replay),
+        is_aligned: true,
+    });
     let aligned = line.kernels.iter().map(|one| {
         let how = one.reason.as_deref().map(|how| format!(", {how}")).unwrap_or_default();
         CodeSection {
@@ -50,7 +55,7 @@ pub fn code_sections(line: &MachineCodeLine) -> Vec<CodeSection> {
         text: form.text.clone(),
         is_aligned: false,
     });
-    aligned.chain(ran).collect()
+    needed.chain(aligned).chain(ran).collect()
 }
 
 /// Formats the reason why there is no machine code.

@@ -4,7 +4,9 @@ use results::baseline;
 use results::folder::FolderError;
 use results::merge::{MergeError, merge, merge_into};
 use results::read::{Results, read_results};
-use results::wire::{MACHINE_CODE_SCHEMA, MachineCodeLine, PlanRecord, RunLine, TestRecord};
+use results::wire::{
+    MACHINE_CODE_SCHEMA, MachineCodeLine, NeededTransformations, PlanRecord, RunLine, TestRecord,
+};
 use tempfile::tempdir;
 
 use crate::lines::{plan, run_lines};
@@ -157,6 +159,11 @@ fn machine_code_is_merged_and_read_back() {
         kernels: Vec::new(),
         ran: Vec::new(),
         replay: String::new(),
+        transformations: Some(NeededTransformations {
+            id: line.id.clone(),
+            names: vec!["call".to_owned()],
+            replay: "vk-litmus run".to_owned(),
+        }),
     };
     for part in &mut parts {
         part.machine_code = vec![record(&part.lines[0])];

@@ -19,6 +19,7 @@ use super::engine::{CompilerEngine, KernelResult};
 use super::targets::CompilerTarget;
 use super::{CodegenRequest, CompiledTest, code_lines};
 use crate::compile_worker::KernelToCompile;
+use crate::forms::ReducedForm;
 use crate::kinds::litmus::plan::LitmusPlan;
 use crate::kinds::litmus::planned::PlannedTest;
 use crate::{Failure, probe, targets};
@@ -76,10 +77,10 @@ pub fn compile_threads(
     lines.pop().ok_or_else(|| Failure::environment_message("no answer for the test".to_owned()))
 }
 
-/// Returns the machine code of the tests of a run that violate the model. `earlier_records` are those of an
-/// earlier process.
+/// Returns the machine code of the tests of a run that violate the model, with the transformations that they need.
+/// `earlier_records` are those of an earlier process.
 ///
-/// The simulated GPU has no machine code and gets no record. After the time limit, records contain the reason
+/// The simulated GPU has no machine code, and a record only for a reduced form. After the time limit, records contain the reason
 /// instead of code.
 ///
 /// # Errors
@@ -88,6 +89,7 @@ pub fn violation_records(
     plan: &LitmusPlan,
     run_lines: &[RunLine],
     earlier_records: Vec<MachineCodeLine>,
+    reduced: &[ReducedForm],
 ) -> Result<Vec<MachineCodeLine>, Failure> {
     let deadline = Instant::now() + RUN_END_TIMEOUT;
     let engine = CompilerEngine::new(SHORT_COMPILER_TIMEOUT, None)?;
@@ -106,7 +108,9 @@ pub fn violation_records(
             continue;
         };
         let Some(item) = plan.tests.iter().find(|item| item.loaded.source.id == line.id) else { continue };
-        if probe::is_simulated(&run_target.listed) {
+        let form = reduced.iter().find(|form| (&form.id, &form.device) == (&line.id, &line.device));
+        let is_simulated = probe::is_simulated(&run_target.listed);
+        if is_simulated && form.is_none() {
             continue;
         }
         let target = CompilerTarget::from_run_target(run_target);
@@ -116,9 +120,12 @@ pub fn violation_records(
             device: line.device.clone(),
             driver: target.driver(),
             no_code_reason: missing_extensions.get(line.device.as_str()).cloned(),
+            transformations: form.map(|form| form.transformations.clone()),
             ..MachineCodeLine::default()
         };
-        if record.no_code_reason.is_none() && Instant::now() >= deadline {
+        if is_simulated {
+            record.no_code_reason = Some("the simulated GPU has none".to_owned());
+        } else if record.no_code_reason.is_none() && Instant::now() >= deadline {
             record.no_code_reason = Some("the time of the run was used up".to_owned());
         }
         if record.no_code_reason.is_none() {

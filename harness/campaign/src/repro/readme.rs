@@ -90,7 +90,7 @@ fn headline(content: &ReadmeContent<'_>) -> String {
     }
 }
 
-fn format_observations(RecordedVerdict { line, device }: &RecordedVerdict) -> String {
+fn format_observations(RecordedVerdict { line, device, transformations }: &RecordedVerdict) -> String {
     let mut text = "## Observed outcomes\n\n".to_owned();
     let instances = number::format_count(line.instances);
     let _ = writeln!(text, "{instances} instances on `{}`: {}.\n", line.device, line.verdict.name());
@@ -133,6 +133,14 @@ fn format_observations(RecordedVerdict { line, device }: &RecordedVerdict) -> St
     }
     let tool = if line.tool.is_empty() { "an earlier version" } else { &line.tool };
     let _ = writeln!(text, "Observed by vk-litmus {tool}. To run it again:\n\n```sh\n{}\n```\n", line.replay);
+    if let Some(needed) = transformations {
+        let _ = writeln!(
+            text,
+            "The violation needs these transformations, and the kernels of this folder have no others: {}.\n\n```sh\n{}\n```\n",
+            needed.names.join(", "),
+            needed.replay
+        );
+    }
     text
 }
 

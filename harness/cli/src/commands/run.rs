@@ -501,11 +501,10 @@ impl LoadedRun<'_> {
         };
         collect_verdicts(&ended, self.verdicts);
         if !ended.is_interrupted {
-            if !quiet {
-                forms::reduce_forms(plan, &ended.lines, seed, &print_message)?;
-            }
+            let on_message: targets::MessageSink<'_> = if quiet { &|_| {} } else { &print_message };
+            let reduced = forms::reduce_forms(plan, &ended.lines, seed, on_message)?;
             let known = results::read::read_machine_code(ended.folder.path()).map_err(read_failure)?;
-            let codes = report_code::violation_records(plan, &ended.lines, known)?;
+            let codes = report_code::violation_records(plan, &ended.lines, known, &reduced)?;
             ended.folder.write_machine_code(&codes).map_err(Failure::folder_error)?;
         }
         Ok(report_outcome(&ended, arguments, &expected, quiet, ""))
