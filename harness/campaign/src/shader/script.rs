@@ -256,7 +256,9 @@ impl ScriptRun {
         let is_bound = |at: &(u32, u32)| {
             self.bindings.iter().any(|binding| binding.at == *at)
                 || self.resources.iter().any(|resource| resource.binding == *at)
+                || self.options.buffers.contains_key(at)
                 || self.options.images.contains_key(at)
+                || self.options.samplers.contains_key(at)
         };
         for at in module.descriptors().into_iter().filter(|at| !is_bound(at)) {
             if let Some(id) = module.variables_at(at).into_iter().find(|id| used.contains(id)) {
