@@ -12,8 +12,7 @@ use results::wire::ShaderChange;
 use spirv_reader::ShaderLanguage;
 
 use super::edit::{SourceFix, guard_statement, negate, reindent, split_outside_brackets};
-use super::expression::{is_element, split_assignment};
-use super::invocations::is_uniform_element;
+use super::expression::{is_element, is_uniform_element, split_assignment};
 use super::text::{ShaderStatement, ShaderText, StatementKind, identifiers};
 use crate::record::CodeEdit;
 use shader_source::scan::has_call;

@@ -30,6 +30,18 @@ pub(super) fn is_element(text: &str) -> bool {
     name_end > 0
 }
 
+/// Returns true if an element is the same in every invocation of a workgroup: its indices are constants or
+/// the index of the workgroup.
+pub(super) fn is_uniform_element(element: &str) -> bool {
+    let is_constant = |name: &str| {
+        let is_number = name.starts_with(|c: char| c.is_ascii_digit());
+        let is_macro = name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+        is_number || is_macro || ["gl_WorkGroupID", "x", "y", "z"].contains(&name)
+    };
+    let indices = element.split('[').skip(1).filter_map(|rest| rest.split(']').next());
+    indices.flat_map(shader_source::scan::words).all(is_constant)
+}
+
 /// Returns the left and right side of an assignment.
 pub(super) fn split_assignment(code: &str) -> Option<(&str, &str)> {
     let mut depth = 0_usize;

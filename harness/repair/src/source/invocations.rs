@@ -10,7 +10,7 @@ use spirv_reader::ShaderLanguage;
 
 use super::divergence::{parse_declaration, variable_names};
 use super::edit::{SourceFix, guard_statement, reindent, split_outside_brackets};
-use super::expression::{is_element, remove_whitespace, split_assignment};
+use super::expression::{is_element, is_uniform_element, remove_whitespace, split_assignment};
 use super::finding::RepairTarget;
 use super::text::{ShaderFunction, ShaderStatement, ShaderText, StatementKind, identifiers};
 use super::wgsl_atomic::{AtomicPath, declare_atomic, parse_path};
@@ -214,18 +214,6 @@ pub(super) fn restrict_to_one_writer(source: &ShaderText, target: &RepairTarget)
         }
     }
     fixes
-}
-
-/// Returns true if an element is the same in every invocation of a workgroup: its indices are constants or
-/// the index of the workgroup.
-pub(super) fn is_uniform_element(element: &str) -> bool {
-    let is_constant = |name: &str| {
-        let is_number = name.starts_with(|c: char| c.is_ascii_digit());
-        let is_macro = name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
-        is_number || is_macro || ["gl_WorkGroupID", "x", "y", "z"].contains(&name)
-    };
-    let indices = element.split('[').skip(1).filter_map(|rest| rest.split(']').next());
-    indices.flat_map(shader_source::scan::words).all(is_constant)
 }
 
 /// Returns the store as an atomic exchange, for a flag that any invocation may set.
