@@ -99,7 +99,7 @@ fn fixes_of_each_kind() {
     for file in files {
         let name = file.file_name().unwrap().to_str().unwrap();
         let text = fs::read_to_string(&file).unwrap();
-        let flags = text.lines().next().unwrap().trim_start_matches("// ");
+        let flags = text.lines().next().unwrap().trim_start_matches("//");
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(name), &text).unwrap();
         let race = |more: &[&str]| {
@@ -215,7 +215,7 @@ fn with_answers(file: &Path, text: &str) -> String {
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }
-    let flags = text.lines().next().unwrap().trim_start_matches("// ");
+    let flags = text.lines().next().unwrap().trim_start_matches("//");
     let race = |file: &Path| {
         let mut command = vk_litmus(["race", "--format", "json"]);
         Ran::run(command.arg(file).args(flags.split_whitespace())).json_lines()

@@ -85,12 +85,17 @@ pub(super) fn line_keys(text: &str, findings: &[FindingRecord]) -> Vec<LineKey> 
     findings.iter().map(key).collect()
 }
 
-/// Returns true if one of some findings may be the one to remove: on its lines, or on others that a text did not have.
+/// Returns true if one of some findings may be the one to remove: in its places, in either order, where a line that a text did
+/// not have may be any.
 pub(super) fn is_among(removed: &LineKey, findings: &[LineKey], before: &str) -> bool {
-    let is_line =
-        |line: &String| removed.2.contains(line) || !before.lines().any(|known| known.trim() == line);
-    let is_same = |key: &LineKey| (&key.0, &key.1) == (&removed.0, &removed.1) && key.2.iter().all(is_line);
-    findings.iter().any(is_same)
+    let is_new = |line: &String| !before.lines().any(|known| known.trim() == line);
+    let is_same = |key: &&LineKey| {
+        let are_equal = |(own, old): (&String, &String)| own == old || is_new(own);
+        let (own, old) = (&key.2, &removed.2);
+        own.len() == old.len()
+            && (own.iter().zip(old).all(are_equal) || own.iter().zip(old.iter().rev()).all(are_equal))
+    };
+    findings.iter().filter(|key| (&key.0, &key.1) == (&removed.0, &removed.1)).any(|key| is_same(&key))
 }
 
 /// Returns the key of findings of a kind about an element.

@@ -1,4 +1,4 @@
-// expect: needs-inputs
+// expect: divergent barrier
 // The size of a sampled image is the same for all invocations, and may leave a workgroup in part.
 #version 450
 layout(local_size_x = 64) in;
