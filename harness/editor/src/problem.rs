@@ -31,7 +31,7 @@ pub struct TextProblem {
 /// A file to create, with the inputs of a shader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewFile {
-    /// The extension, which replaces that of the document.
+    /// The extension, after the whole name of the document.
     pub extension: String,
     pub text: String,
 }

@@ -79,3 +79,22 @@ pub fn code_actions<'p>(
     }
     actions
 }
+
+#[cfg(test)]
+mod tests {
+    use editor::NewFile;
+
+    use super::*;
+
+    #[test]
+    fn a_new_file_has_the_whole_name_and_replaces_none() {
+        let uri: Uri = "file:///a/k.wgsl".parse().unwrap();
+        let new_file = NewFile { extension: "case.toml".to_owned(), text: "grid = [2]".to_owned() };
+        let problem = TextProblem::new(0..1, Severity::Information, "needs-inputs", "m".to_owned());
+        let problem = TextProblem { new_file: Some(new_file), ..problem };
+        let actions = code_actions(&uri, &DocumentText::new("text"), [&problem], Range::default());
+        let create = &actions[0]["edit"]["documentChanges"][0];
+        assert_eq!(create["uri"], "file:///a/k.wgsl.case.toml");
+        assert_eq!(create["options"]["overwrite"], false);
+    }
+}

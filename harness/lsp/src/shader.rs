@@ -350,6 +350,14 @@ mod tests {
     }
 
     #[test]
+    fn what_a_compiler_lost_is_a_warning() {
+        let problem = finding(
+            r#"{"kind":"lost-order","message":"m","at":[{"file":"src/k.comp","line":3,"invocation":null,"access":null}]}"#,
+        );
+        assert_eq!(problem.severity, Severity::Warning);
+    }
+
+    #[test]
     fn findings_elsewhere_are_on_the_first_line_and_have_no_edits() {
         let problem = finding(
             r#"{"kind":"lint:lockstep","message":"m","at":[{"file":"lib.glsl","line":9,"invocation":null,"access":null}],

@@ -21,7 +21,8 @@
 //!   `queuefamilycoherent` without `#pragma use_vulkan_memory_model`, and any qualifier for the store of `x++`.
 //!
 //! - **OpenCL C** (3.0, 6.15.12): what is ordered is visible; clspv declares buffers `Coherent` only beside fences. Atomics of
-//!   version 1.2 are relaxed, and clspv gives them acquire and release.
+//!   version 1.2 are relaxed, and clspv gives them acquire and release. In a module of a later version these are not told from atomics
+//!   with orders, and keep what clspv gives them.
 //!
 //! Of rules about uniform control flow, WGSL's is one of programs; a rule of `lint` applies it. Those of GLSL and HLSL are of
 //! executions, which the walk follows.

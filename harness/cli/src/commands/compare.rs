@@ -201,11 +201,12 @@ fn compare_test(source: TestSource, [first, second]: &[LoadedModel; 2]) -> Compa
     let predict = |chosen: &LoadedModel| predict_summary(test, &chosen.model, &TEST_BUDGET);
     let (first, second) = match (predict(first), predict(second)) {
         (Ok(first), Ok(second)) => (first, second),
-        (Err(error), _) | (_, Err(error)) if error.is_limit() => {
-            return Comparison::Rejected(RejectedSource::without_answer(file, &error.to_string()));
+        // An error of the input is reported before a limit.
+        (Err(error), _) | (_, Err(error)) if !error.is_limit() => {
+            return Comparison::Rejected(RejectedSource::without_position(file, error.to_string()));
         }
         (Err(error), _) | (_, Err(error)) => {
-            return Comparison::Rejected(RejectedSource::without_position(file, error.to_string()));
+            return Comparison::Rejected(RejectedSource::without_answer(file, &error.to_string()));
         }
     };
     if first.race == Race::Unknown || second.race == Race::Unknown {

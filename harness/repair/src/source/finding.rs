@@ -85,8 +85,10 @@ pub(super) fn line_keys(text: &str, findings: &[FindingRecord]) -> Vec<LineKey> 
     findings.iter().map(key).collect()
 }
 
-/// Returns true if one of some findings may be the one to remove: in its places, in either order, where a line that a text did
-/// not have may be any.
+/// Returns true if one of the findings of a changed text may be the one to remove.
+///
+/// It has the same kind and variable, and the same lines in this or the opposite order. A line that the text did not have before
+/// may be a changed form of any line.
 pub(super) fn is_among(removed: &LineKey, findings: &[LineKey], before: &str) -> bool {
     let is_new = |line: &String| !before.lines().any(|known| known.trim() == line);
     let is_same = |key: &&LineKey| {
